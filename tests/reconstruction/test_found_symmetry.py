@@ -91,7 +91,7 @@ def tried(data: Any, noise: float) -> Any:
     """A run with symmetric models on trial, whose first stage has settled before."""
     emc = settled(data, noise)
     words = emc.take_turn("next stage")
-    assert words == "The intensity looks alike after the rotations of I: is that its symmetry?"
+    assert words == "The intensity looks the same after the rotations of I: is that its symmetry?"
     return emc
 
 
@@ -114,7 +114,7 @@ def test_the_symmetry_of_a_virus_is_found_tried_and_kept(frames_of_a_virus: Any)
     assert step.half_correlation > 0.9
     settle(emc)
     assert emc.take_turn("next stage").startswith(
-        "The intensity has the symmetry I: with it frames that no model has seen gain"
+        "The intensity has the symmetry I: with it, frames that no model has seen gain"
     )
     assert (emc.group.name, emc.course.stage, emc.course.tries_symmetry) == ("I", 1, False)
     assert emc.candidates == []
@@ -181,7 +181,7 @@ def test_a_virus_with_one_corner_unlike_the_others_is_not_made_symmetric(
     settle(emc)
     is_kept, words = settle_symmetry(emc)
     assert not is_kept
-    assert "which it has not: with it frames that no model has seen gain -" in words
+    assert "but does not have it: with it, frames that no model has seen gain -" in words
     assert emc.group.name == "C1"
     np.testing.assert_array_equal(emc.models, models)
 
@@ -215,8 +215,8 @@ def test_a_nearly_round_particle_that_shows_no_symmetry_gets_other_starts(
     emc = settled(frames_of_a_virus, 0.3)
     assert emc.course.n_starts == 1
     assert emc.take_turn("next stage") == (
-        "A nearly round particle may have ended beside the truth: there will be up to 4 starts, and the next "
-        "begins with the inverse of this one."
+        "With a nearly round particle, a start may reach a wrong solution: there will be up to 4 starts, and "
+        "the next begins with the inverse of this one."
     )
     assert (emc.course.n_starts, emc.course.start, emc.course.stage) == (4, 1, 0)
     assert len(emc.candidates) == 1

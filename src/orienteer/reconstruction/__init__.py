@@ -1,1 +1,1 @@
-"""Methods that turn patterns into an intensity: the loop of slicing, scoring, weighing and merging."""
+"""From frames in unknown orientations to an intensity: the loop of slicing, scoring, weighing and merging."""

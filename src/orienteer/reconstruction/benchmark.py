@@ -1,8 +1,8 @@
-"""How long an iteration takes: expand, score, responsibilities, merge, insert, fluence and compress.
+"""Measure how long an iteration takes: expand, score, responsibilities, merge, insert, fluence and compress.
 
-The loop here is the plain one, without halves, stages or temperature: every frame meets every pose once.
-Posteriors are timed in two states: "flat", as in the first iterations, where every frame is spread over two
-thirds of all poses, and "sharp", as in the last, where one or two are left to it.
+The loop here is the plain one, without halves, stages or annealing: every frame is compared with every pose.
+It is timed with two kinds of posteriors: "flat", as in the first iterations, with every frame spread over two
+thirds of all poses, and "sharp", as in the last ones, with one or two poses for each frame.
 """
 
 import time
@@ -52,7 +52,7 @@ from orienteer.slicing.trilinear import slice_volume
 from orienteer.source.patterns import Patterns
 
 Kind = Literal["poisson", "gaussian"]
-# Share of all poses that a frame is spread over in the first iterations, and poses that are left in the last.
+# Flat posteriors spread a frame over this share of all poses; sharp ones have this perplexity.
 _FLAT_SHARE, _SHARP_PERPLEXITY = 2 / 3, 1.5
 _SAMPLE = 64
 _VOXELS_PER_SPECKLE = 4.0
@@ -60,7 +60,7 @@ _VOXELS_PER_SPECKLE = 4.0
 
 @dataclass(eq=False)
 class Problem:
-    """Frames, pixels and poses of one size, ready on the device.
+    """Frames, pixels and poses of a benchmark, ready on the device.
 
     points : the pixel list in voxels; pixel_weights : (P,) float32 photons of the radial mean.
     patterns : the frames over the pixel list, the scored pixels first.
@@ -123,7 +123,7 @@ class Problem:
         return Batch(places, (group,), xp.asarray(self.fluence[places]))
 
     def inverse_temperature(self, model: Array, perplexity: float) -> float:
-        """The inverse temperature at which frames are spread over so many poses."""
+        """The inverse temperature at which frames have this perplexity."""
         batch, expander = self._batch(self._sample), Expander(model[None], self._points)
         tiles = [
             score_tile(self.likelihood, expander.slices(self.rows, tile, batch.by_pixel), batch)
@@ -133,7 +133,7 @@ class Problem:
         return inverse_temperature_for_perplexity(scores, self.rows.log_prior, perplexity, limit=1e4)
 
     def iterate(self, model: Array, beta: float) -> tuple[Array, float]:
-        """The model (n, n, n) after one iteration, and the mean perplexity of its posteriors."""
+        """The model (n, n, n) after one iteration, and the mean (geometric) perplexity of the frames."""
         xp = array_namespace(model)
         expander = Expander(model[None], self._points)
         sums = [make_sums(self.edge_voxels, self.device)]
@@ -162,9 +162,9 @@ class Problem:
 
 
 def time_state(problem: Problem, model: Array, beta: float, repeats: int, name: str = "") -> dict[str, Any]:
-    """Time iterations that all begin at the same model and inverse temperature.
+    """Time iterations that all begin with the same model and inverse temperature.
 
-    Returns seconds (the median), processor_seconds (the same of all threads together) and their parts.
+    Returns seconds (the median), processor_seconds (summed over all threads; CPU only), and their parts.
     """
     on_gpu = problem.device == "cuda"
     first_fluence = problem.fluence
@@ -208,13 +208,13 @@ def time_iterations(
     seed: int = 0,
     photons: float = 1000.0,
 ) -> dict[str, Any]:
-    """Time whole iterations on made-up frames.
+    """Time whole iterations on simulated frames.
 
-    ``seconds`` and ``breakdown`` are those of flat posteriors, the dearest; "flat" and "sharp" hold both.
-    ``ceiling_seconds`` is what the two matrix products alone would take on all pixels, at the rate of a plain
-    matrix product of the same precision on the same device just now; ``share_of_ceiling`` compares with it.
-    ``device_memory_GiB`` is what is taken of a GPU after the last iteration, where nothing was given back;
-    None on the CPU.
+    ``seconds`` and ``breakdown`` are for flat posteriors, which cost most; "flat" and "sharp" hold both.
+    ``ceiling_seconds`` is the time of the two matrix products alone, over all pixels, at the rate of a plain
+    matrix product of the same precision, measured on the same device; ``share_of_ceiling`` is that time over
+    ``seconds``.  ``device_memory_GiB`` is the memory in use on a GPU after the last iteration, with all that
+    is kept for reuse; None on the CPU.
     """
     problem, truth, start = made_up(frames, pixels, rotations_n, likelihood, device, seed, photons)
     K = len(problem.rows)
@@ -264,7 +264,7 @@ def _used_GiB(device: DeviceName) -> float | None:
 def made_up(
     frames: int, pixels: int, level: int, kind: Kind, device: DeviceName, seed: int, photons: float
 ) -> tuple[Problem, Array, Array]:
-    """A problem of frames on a curved square detector, the true model and a random one to start from."""
+    """A problem with simulated frames of a curved square detector, the true model, and a random start."""
     side = int(np.ceil(np.sqrt(pixels)))
     axis = np.arange(side) - (side - 1) / 2
     x, y = (a.ravel()[:pixels] for a in np.meshgrid(axis, axis, indexing="ij"))
@@ -290,7 +290,7 @@ def made_up(
 def matrix_product_rate(device: DeviceName, precision: str, size: int = 0) -> float:
     """Floating-point operations per second of a plain square matrix product; the best of several.
 
-    The ceiling of every precision is that of one product in the type that it multiplies.
+    The rate is that of one product in the number type that the precision multiplies.
     """
     xp: Any = namespace_of_device(device)
     on_gpu = choose_device(device) == "cuda"

@@ -1,4 +1,4 @@
-"""What is carried from one iteration to the next, through stages and starts, into a checkpoint and back."""
+"""What one iteration hands to the next: models, fluences, table of frames, course; also as a checkpoint."""
 
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -40,19 +40,19 @@ from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-# Order of a point group from which on poses are few and wrong basins many; the starts that these get, and a
-# nearly round particle until one shows its symmetry.
+# Particles with at least this many rotations often reach a wrong solution, and get this many starts.  So does
+# a nearly round particle, until one of its starts shows its symmetry.
 _HIGH_ORDER, MOST_STARTS = 12, 4
-# Those of a particle with the symmetry of a polyhedron: of one and its inverse one is right.
+# Starts of a particle with the symmetry of a polyhedron: a random one and its inverse, of which one is right.
 _STARTS_OF_POLYHEDRON = 2
 
 
 class Carried(Preparation):
-    """Models, fluences, junk, the table of frames and the course: all that the next iteration begins with.
+    """All that the next iteration begins with: models, fluences, junk, the table of frames and the course.
 
-    ratios : of each model its radial mean, relative to that of all frames.
-    has_own_means : whether states have radial means of their own; else they share that of all frames.
-    may_find_symmetry : whether a symmetry that nobody gave is looked for.
+    ratios : for each model, its radial mean relative to that of all frames.
+    has_own_means : whether each state has a radial mean of its own; otherwise all use that of all frames.
+    may_find_symmetry : whether to look for a symmetry that was not given.
     """
 
     has_own_means = True
@@ -70,9 +70,9 @@ class Carried(Preparation):
         super().__init__(source, settings or EmcSettings(), device, mesh)
         self.seed = seed
         n_starts = self.settings.starts or _starts_of(self.group)
-        if self._knows_all:  # every start would come to the same
+        if self._knows_all:  # all starts would end with the same models
             n_starts = 1
-        # Several models begin as one, which is split.
+        # A run with several models begins with one, and splits it.
         self.n_models, self.growth = 1, Growth(self.settings.models)
         self.course = Course(
             len(self.stages), n_starts, self.settings.iterations, grows=self.settings.models != 1,
@@ -100,7 +100,7 @@ class Carried(Preparation):
 
     @property
     def full(self) -> Array:
-        """(M, n, n, n) the models of all frames together, made when they are asked for."""
+        """(M, n, n, n) the models of all frames together, computed on first use."""
         if self._full is None:
             self._full = self._found.full()
         return self._full
@@ -110,13 +110,14 @@ class Carried(Preparation):
         self._full = full
 
     def correlation_of(self, model: int) -> NDArray[np.float64]:
-        """The correlation of the halves of one model that was taken last, (shells + 1,)."""
+        """Correlation of the two halves of one of the present models, (shells + 1,)."""
         return self._found.correlation_of(model)
 
     def brighten(self, factor: NDArray[np.float64] | float) -> None:
-        """Multiply the models that were taken last, each by its factor (M,) or all by one."""
+        """Multiply the present models, each by its own factor (M,) or all by the same."""
         if self.n_models > 1 and self.has_own_means:
-            # A voxel of few photons is held to the radial mean, which must stay that of the model.
+            # The prior pulls voxels with few photons to the radial mean, which must stay that of their model:
+            # so the mean takes the factor.
             factors = np.broadcast_to(factor, self.n_models)
             self.ratios = [ratio.scaled(each) for ratio, each in zip(self.ratios, factors, strict=True)]
             self.work.take_ratios(self.ratios)
@@ -124,12 +125,15 @@ class Carried(Preparation):
         self.take_models(self._found.brighter(factor))
 
     def take_ratios(self, ratios: list[RadialProfile]) -> None:
-        """Go on with other radial means of the models, relative to that of all frames."""
+        """Use new radial means for the models, relative to that of all frames.
+
+        The models are rescaled, so that the intensities stay the same.
+        """
         work, xp = self.work, self.xp
         radius = distances_in_cube(work.edge_voxels) * work.stage.voxel_inv_A
         before, after = (np.stack([ratio(radius) for ratio in each]) for each in (self.ratios, ratios))
         change = at_voxels((before / after).astype(np.float32), work.edge_voxels, xp)
-        if self._full is None:  # nobody has asked for it
+        if self._full is None:  # not computed yet
             self.take_models(self._found.brighter(change))
         else:
             self.models, self.full = self.models * change, self.full * change
@@ -137,13 +141,13 @@ class Carried(Preparation):
         work.take_ratios(ratios)
 
     def learn_ratios(self) -> None:
-        """Take radial means from the frames that show each model now."""
+        """Measure the radial mean of each model again, from the frames that show it now."""
         if self.n_models > 1 and self.has_own_means:
             self.take_ratios(ratios_of_states(self, self.merged_into, self.n_models))
 
     @property
     def merged_into(self) -> NDArray[np.int64]:
-        """The model that every merged frame shows, (N,); -1: none, or it is a sentinel."""
+        """The model that each merged frame shows, (N,); -1 for sentinels, and for frames that show none."""
         return np.where(self.table.merged & ~self.sentinel, self.table.shown, -1)
 
     # Stages -----------------------------------------------------------------------------------------------
@@ -163,10 +167,10 @@ class Carried(Preparation):
         self.half_correlation = np.ones(n_shells_of(first[0]))
 
     def _first_models(self, start: int) -> Array:
-        """(M, n, n, n) random models, other ones for each start.
+        """(M, n, n, n) random models, different for each start.
 
-        Of a nearly round particle that may have the symmetry of a polyhedron, every second start begins with
-        the inverse of what the one before has found.
+        If a nearly round particle may have the symmetry of a polyhedron, every second start begins with the
+        inverse of what the start before found.
         """
         may_be_polyhedron = self.group.name in POLYHEDRA or self.settings.symmetry == AUTO_SYMMETRY
         if start % 2 and self.candidates and may_be_polyhedron:
@@ -177,11 +181,11 @@ class Carried(Preparation):
                 return self.xp.stack([inverse_start(model) for model in full])
         n = self.work.edge_voxels
         models = [random_start(n, _seed(self.seed, start, m), self.speckle) for m in range(self.n_models)]
-        # Frames correct a model; what they say is made symmetric, and so must be what they begin with.
+        # Frames correct what is there, and their corrections are made symmetric: so must the start be.
         return self.xp.stack([symmetric_start(self.xp.asarray(model), self.group) for model in models])
 
     def enter(self, stage: int, *, is_new: bool = True) -> None:
-        """Begin a stage with the models that there are.  is_new : they are random, where it is the first."""
+        """Begin a stage with the present models.  is_new : whether those of the first stage are random."""
         if stage > 0 and self.models is not None and self.settings.background == "estimate":
             take_off_background(self)
         zoom, shown = 1.0, self.merged_into
@@ -212,12 +216,15 @@ class Carried(Preparation):
 
     @property
     def likenesses(self) -> float:
-        """Poses that the symmetry of the models makes alike; a grid that it has reduced has one of them."""
+        """Equivalent poses of each orientation in the grid, because of the symmetry of the models.
+
+        A given symmetry reduces the grid to one of each; with a found one, the grid keeps all of them.
+        """
         return self.group.order / self.settings.given_group.order
 
     @property
     def _knows_all(self) -> bool:
-        """Whether all orientations were given, and none is searched for."""
+        """Whether all orientations were given, so that none is searched for."""
         return self.known is not None and self.known.are_all
 
     @property
@@ -232,17 +239,17 @@ class Carried(Preparation):
 
     @property
     def reason(self) -> str:
-        """Why it is over, in one sentence."""
+        """Why the run is over, in one sentence."""
         return self.course.reason
 
     @property
     def at_limit(self) -> bool:
-        """Whether it is over because of the limit of iterations, and a higher one would let it go on."""
+        """Whether the limit of iterations ended the run, so that it goes on if the limit is raised."""
         return self.course.after_limit != ""
 
     @property
     def best_model(self) -> NDArray[np.int64]:
-        """The model of every frame's likeliest pose, (N,); -1: junk."""
+        """The likeliest model of each frame, (N,); -1: junk, or more likely no particle."""
         return self.table.shown
 
     # Results ----------------------------------------------------------------------------------------------
@@ -302,7 +309,7 @@ class Carried(Preparation):
         }
 
     def learnt(self) -> dict[str, Any]:
-        """What the frames have taught so far: models and their agreement, junk, fluences, noise."""
+        """What was learnt from the frames so far: models and their agreement, junk, fluences, noise."""
         return {
             "models": to_numpy(self.models),
             "full": to_numpy(self.full),
@@ -332,20 +339,20 @@ class Carried(Preparation):
         self.work.take_ratios(self.ratios)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""
+        """Resume from a state of the same run: to the bit if the plan is the same, else with a remark."""
         if (begun := str(state["plan"])) != self.plan.order_of_sums:
             self.remarks.append(
-                f"This run was last planned with {begun}, and goes on with {self.plan.order_of_sums}: "
-                "results are the same up to rounding, but not to the bit."
+                f"This run was last planned for {begun}, and now goes on with {self.plan.order_of_sums}: "
+                "results agree up to rounding, but not to the bit."
             )
         starts = [f"candidates/{i}/" for i in range(int(state["n_candidates"]))]
         self.candidates = [
             {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
             for start in starts
         ]
-        # Older checkpoints have none but what was given.
+        # Older checkpoints name no group: theirs is the given one.
         self.take_group(PointGroup(str(state.get("group", self.group))))
-        # Frames are sorted by the fluences that held when the stage began.
+        # Frames are grouped by the fluences that they had when the stage began.
         self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
         self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))
         self.noise.restore(state)
@@ -354,7 +361,7 @@ class Carried(Preparation):
         self.take_learnt(state)
         self.watch = watch_of(state)
         log_prior = np.asarray(state["log_prior"], dtype=np.float32)
-        if len(log_prior) == len(self.work.rows):  # else another version had another grid
+        if len(log_prior) == len(self.work.rows):  # else the checkpoint is of a version with another grid
             self.work.rows.log_prior = self.xp.asarray(log_prior)
         for part in (self.course, self.table, self.annealing, self.growth):
             part.restore(state)

@@ -1,10 +1,11 @@
-"""EMC: expand the intensity into slices, expect where frames came from, maximise and compress, repeat.
+"""EMC: expand the model into slices, compute the probability of each pose, maximise and compress, repeat.
 
-One iteration of :class:`Emc` is Algorithm 1 of Ekeberg, Engblom and Liu, with four additions.  Frames are
-oriented by the model of the half they do not belong to, so that no frame is drawn to its own noise.  The
-model is relative to its radial mean, so that interpolation is accurate near the bright centre.  Resolution
-and orientations grow together.  The temperature follows the spread of the posteriors, never sharper than
-the grid can hold.
+One iteration of :class:`Emc` is Algorithm 1 of Ekeberg, Engblom and Liu (arXiv:1409.4256), with four
+additions.  Each half of the frames is oriented by the model of the other half, so that no frame is compared
+with its own noise.  The model is stored relative to its radial mean, so that interpolation is accurate near
+the bright centre.  Resolution and the grid of orientations become finer together, in stages.  The temperature
+is chosen so that the perplexity of the frames follows a schedule and never falls below what the grid can
+represent.
 """
 
 import time
@@ -40,12 +41,12 @@ from orienteer.reconstruction.telling import told
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 
-# Iterations at full sharpness after which steps go on in the same direction.
+# Iterations at temperature 1 before momentum begins.
 _STEPS_FROM_START = 5
 
 
 class Emc(Carried):
-    """A blind reconstruction, iteration by iteration.
+    """A reconstruction from frames in unknown orientations, one iteration at a time.
 
     ::
 
@@ -54,20 +55,20 @@ class Emc(Carried):
             print(emc.step().log_likelihood)
         intensity = emc.volumes()[0]
 
-    ``Run`` does the same in a directory from which it can go on.
+    ``Run`` does the same and keeps its state in a directory, from which it can resume.
 
-    source : patterns with a detector and a wavelength; columns that tell the truth are never read, unless a
-        setting names one (``known_orientations_column``).
-    seed : of every random draw.
-    mesh : ranks that share the work, all of which do the same steps; alone by default.
+    source : frames with a detector and a wavelength.  Columns that hold the truth of a simulation are never
+        read, unless a setting names one (``known_orientations_column``).
+    seed : determines every random draw.
+    mesh : ranks that share the work; all of them take the same steps.  By default there is one rank.
 
-    gathers_momentum : whether steps of faint frames go on in the same direction.
+    gathers_momentum : whether momentum is added to the steps of faint frames.
     """
 
     gathers_momentum = True
 
     def step(self) -> Step:
-        """One iteration of Algorithm 1; says what came of it and whether the run is over."""
+        """Do one iteration of Algorithm 1; returns its numbers, and whether the run is over."""
         began, sent_before = time.monotonic(), self.mesh.sent_bytes
         work, course, table = self.work, self.course, self.table
         likelihood = self.noise.likelihood(work)
@@ -80,7 +81,7 @@ class Emc(Carried):
         self.take_models(found)
         with logged("nuisances"):
             update_nuisances(self, deposits)
-            if course.stage == 0:  # while frames still change their states
+            if course.stage == 0:  # frames still move from state to state
                 self.learn_ratios()
         judging = self._judging
         now = self.progress(work, judging, change)
@@ -97,21 +98,21 @@ class Emc(Carried):
 
     @property
     def _judging(self) -> NDArray[np.bool_]:
-        """(N,) the frames that say how likely the models are.
+        """(N,) the frames whose mean evidence judges the models.
 
-        What looks like something else has no say in how well the others fit.  What is left out later has:
-        likelihoods of the same frames can be compared, from step to step and start to start.
+        Frames that the first look took for something else do not count.  Frames that are rejected later do:
+        evidences can only be compared, between steps and between starts, if they are of the same frames.
         """
         merged = self.table.merged & ~self.sentinel
         particles = merged & (self.first_weight > 0)
         return particles if particles.any() else merged
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
-        """What the frames of each half leave behind, and the models that it makes."""
+        """Orient and merge the frames of each half; returns the deposits, and the new models made of them."""
         deposits = self.oriented(range(self.n_halves), likelihood, beta)
         with logged("solve"):
             found = self.solve(deposits)
-        # The first steps leave the random start, and nothing goes on in their direction.
+        # The first steps only lead away from the random start: momentum must not carry on their direction.
         has_left = self.annealing.is_untempered and self.annealing.iterations_done > _STEPS_FROM_START
         if self.gathers_momentum and has_left:
             return deposits, self.momentum.carry(self.models, found)
@@ -119,32 +120,32 @@ class Emc(Carried):
         return deposits, found
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
-        """New models from what the frames of each half have left behind."""
+        """New models from the deposit of each half."""
         return compress(deposits, self.group, self.prior_photons)
 
     def are_nearer(self, found: Compressed) -> bool:
-        """Whether refined models are nearer to the truth than those of the grid, as the halves say."""
+        """Whether the halves show that refined models are nearer to the truth than those from the grid."""
         gain, last_shell = 0.0, int(self.work.stage.scored_inv_A / self.work.stage.voxel_inv_A)
         for m, (_, exposure, _) in enumerate(found.together):
             old = Halves(self.models[:, m], self.correlation_of(m))
             new = Halves(found.models[:, m], found.correlation_of(m))
-            # A state counts by its photons.
+            # States are weighted by their photons.
             gain += gain_in_nearness(old, new, exposure, last_shell) * float(exposure.sum())
         return gain >= 0
 
     @property
     def prior_photons(self) -> float:
-        """Photons of the radial mean that every voxel starts with, by how far frames are spread.
+        """Photons of the radial mean that every voxel starts with, given how far frames are spread.
 
-        A voxel and its likenesses, which have the same photons in common, start with these together.
+        Equivalent voxels get the same photons, so together they start with the share of one voxel.
         """
         return prior_photons(self._spread) / self.group.order
 
     @property
     def _spread(self) -> float:
-        """Effective number of poses that frames of the particle are spread over, in each of their states.
+        """Effective number of poses of a frame of the particle, per state and per equivalent pose.
 
-        Empty shots are at home in all poses, and say nothing about those of the others.
+        Frames that do not show the particle are left out: an empty shot is spread over all poses.
         """
         table = self.table
         merged = table.merged & ~self.sentinel
@@ -155,7 +156,7 @@ class Emc(Carried):
     def orient_and_merge(
         self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None
     ) -> Deposit:
-        """Orient the frames of a half by the model of the other, so that no frame meets its own noise.
+        """Orient the frames of a half by the model of the other half, which does not contain their noise.
 
         weight : (N,) how much each frame counts in the merge; None: as in the table.
         """
@@ -165,8 +166,8 @@ class Emc(Carried):
         self, halves: Sequence[int], likelihood: Likelihood, beta: float,
         weight: NDArray[np.float64] | None = None,
     ) -> list[Deposit]:  # fmt: skip
-        """Orient several halves, at the same time where their frames are apart."""
-        # Nobody waits for anybody before all that is here has been oriented.
+        """Orient and merge several halves: at the same time, if different ranks have their frames."""
+        # Ranks exchange nothing until each has oriented all of its own frames.
         samples = [self.work.sample(half, self.fluence, N_SAMPLE) for half in halves]
         states_per_frame = self.table.states_per_frame
         deposits = [self.new_deposit(self.work, half) for half in halves]
@@ -185,7 +186,7 @@ class Emc(Carried):
         self, half: int, likelihood: Likelihood, expander: Expander, search: Search, deposit: Deposit,
         weight: NDArray[np.float64] | None,
     ) -> None:  # fmt: skip
-        """Orient and merge the frames of a half that are here."""
+        """Orient and merge the frames of a half that this rank has."""
         work = self.work
         weight = bounded_weights(self.table.weight if weight is None else weight, self.fluence)
         batches = work.batches(half, self.fluence, weight)
@@ -204,7 +205,7 @@ class Emc(Carried):
     def _search(
         self, likelihood: Likelihood, expander: Expander, sample: Batch, beta: float, states_per_frame: float
     ) -> Search:
-        """How frames look for their poses; those whose pose was given do not."""
+        """The search that finds the poses of the frames; frames with a given pose are not searched for."""
         work, known = self.work, self.known
         search = None
         if known is None or not known.are_all:
@@ -217,11 +218,11 @@ class Emc(Carried):
         return KnownPoses(search, grid, known.quaternion, self.plan.tile_rows, work.mesh.poses)
 
     def new_expander(self, half: int) -> Expander:
-        """What makes the slices that the frames of a half meet: those of the model of the other."""
+        """Makes the slices that the frames of a half are compared with, from the model of the other half."""
         return self.work.expander(self.models[self.n_halves - 1 - half], self.junk)
 
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
-        """Room for what the frames of a half leave behind."""
+        """An empty deposit for the frames of a half."""
         in_any_order = self.sums_in_any_order
         magnitudes = self._magnitudes(work, half) if in_any_order else None
         sums = [
@@ -234,9 +235,10 @@ class Emc(Carried):
         return Deposit(sums, junk, row_mass, self.models[half], work.ratios)
 
     def _magnitudes(self, work: Workspace, half: int) -> tuple[float, float]:
-        """Photons and weights that all frames of a half may leave behind, on whatever ranks they are.
+        """Upper limits of the photons and of the weights that all frames of a half can add to the sums.
 
-        Every frame counts by its fluence, or as one; the slices of the model are taken from its photons.
+        A frame counts with its fluence, or with 1 if that is larger.  The photons that the slices of the
+        model predict are subtracted, so they enter the limit as well.
         """
         frames = np.maximum(self.fluence[work.frames_of(half)], 1.0).sum()
         weights = float(frames) * float(abs(work.pixel_weights).sum())
@@ -246,15 +248,15 @@ class Emc(Carried):
 
     @property
     def sums_in_any_order(self) -> bool:
-        """Whether deposits are the same to the bit, or nearly, in whatever order slices come."""
+        """Whether sums must not depend, to the bit or nearly so, on the order in which slices are added."""
         return self.settings.deterministic
 
     def round_slice(self) -> Array:
-        """(P,) float32, every slice of a round particle: relative to the radial mean it is 1."""
+        """(P,) float32, a slice of a round particle: relative to the radial mean it is 1 everywhere."""
         return self.xp.ones(len(self.work.places), dtype=np.float32)
 
     def progress(self, work: Workspace, judging: NDArray[np.bool_], change: float) -> Progress:
-        """What an iteration has come to.  judging : (N,) the frames whose likelihood counts."""
+        """The numbers by which an iteration is judged.  judging : (N,) the frames whose evidence counts."""
         radius = int(work.stage.scored_inv_A / work.stage.voxel_inv_A)
         agreement = at_edge = None
         if self.n_halves == 2:
@@ -269,11 +271,11 @@ class Emc(Carried):
         )  # fmt: skip
 
     def take_turn(self, turn: Turn) -> str:
-        """Make ready for what comes next; one sentence where there is something to be said of it."""
+        """Prepare what comes next; returns a sentence for the user, or an empty one."""
         return take_turn(self, turn)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""
+        """Resume from a state of the same run: to the bit if the plan is the same, else with a remark."""
         super().restore(state)
         if words := self.take_turn(self.course.reopen()):
             self.remarks.append(words)

@@ -1,18 +1,20 @@
-"""A symmetry that nobody gave: tried where the models show it, and kept where frames unseen by them allow it.
+"""Find a symmetry that was not given: try it if the models show it, and keep it unless sentinels contradict.
 
-Of a particle that looks alike from sixty sides the frames are a sixtieth of what they could be: each voxel
-has sixty times the noise that it need have, and faint frames of a nearly round particle never come to know
-their poses.  An intensity that is half noise shows the axes clearly, since all of its voxels tell of three
-angles.  Models of that symmetry then settle by themselves, and the sentinels are asked.  A noisy model has
-sixty likenesses of every frame, of which one always fits its photons: what it loses by noise it nearly gains
-by choice.  So a symmetry that is real may make faint frames hardly likelier, and is kept unless they say
-otherwise; one that is not, such as that of a virus with one corner unlike the others, costs many nats.
+A particle with the symmetry I looks the same from sixty sides.  A run that does not know this has a sixtieth
+of the photons for each voxel, and never finds the poses of faint frames of a nearly round particle.  The axes
+are easy to find, even in an intensity that is half noise, because all voxels together determine three angles.
+The models are then made symmetric on trial and settle again, and the sentinels decide.
 
-All poses of the grid stay, turned such that none are alike: they lie as near to each other as those of a grid
-with sixty times as many.
+A noisy model without the symmetry offers each frame sixty equivalent poses, one of which fits its photons by
+chance: what the model loses by noise it nearly regains by this choice.  So a real symmetry makes faint frames
+hardly likelier, and a symmetry is kept unless the sentinels become less likely.  A false one, such as that of
+a virus with one corner unlike the others, costs many nats.
 
-Only the symmetries of polyhedra are looked for.  Such particles are nearly round, which shows at once: near
-the centre their intensity has no quadrupole, of which that of most other bodies is made there.
+The grid keeps all its poses, turned so that none are equivalent: they sample orientations about as finely as
+a reduced grid with sixty times as many poses would.
+
+Only the symmetries of polyhedra are looked for.  Such particles are nearly round, and this is quick to check:
+near the centre their intensity has no quadrupole, which dominates there for most other bodies.
 """
 
 from typing import TYPE_CHECKING
@@ -39,18 +41,19 @@ from orienteer.reconstruction.states.number_of_states import (
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-# A shell is looked at from this correlation of the halves on, and from so many speckles from the centre on:
-# further in all bodies are round.
+# Shells are used if the halves correlate by at least this, and from this many speckles outwards: nearer to
+# the centre every body is round.
 _KNOWN, _FIRST_SPECKLES = 0.5, 2.0
-# Shells that are needed; mean correlation with itself of an intensity that is worth a trial, and share of
-# that about the axes of any of the groups.  Of a virus it was 0.85 for I and T, and 0.49 for O.
+# Fewest shells that are enough.  Least mean correlation of an intensity with itself after the rotations of a
+# group for that group to be tried; and as a share of that of the best group.  (A virus had 0.85 with I and T,
+# and 0.49 with O.)
 _FEWEST_SHELLS, _LEAST_CORRELATION, _AS_MUCH = 6, 0.2, 0.8
-# Standard errors by which frames may be less likely with a symmetry that is kept.
+# A symmetry is kept if sentinels become less likely by at most this many standard errors.
 _ALLOWED_ERRORS = 1.0
 
 
 def seeks_symmetry(emc: "Emc") -> bool:
-    """Whether a symmetry is looked for, now that a start has settled: once, of a nearly round particle."""
+    """Whether to look for a symmetry now that a start has settled: once per start, if it is nearly round."""
     may_seek = (
         emc.may_find_symmetry
         and emc.settings.symmetry == AUTO_SYMMETRY
@@ -62,14 +65,14 @@ def seeks_symmetry(emc: "Emc") -> bool:
         and emc.known is None
         and int(emc.sentinel.sum()) >= FEWEST_SENTINELS
     )
-    # The last bits of models need not be the same on all ranks, which go the same way.
+    # Models may differ in their last bits from rank to rank, but all ranks must decide alike.
     return may_seek and emc.mesh.all.bcast(
         len(_known_shells(emc)) >= _FEWEST_SHELLS and is_nearly_round(emc.models, emc.speckle)
     )
 
 
 def try_symmetry(emc: "Emc") -> str:
-    """Do the first stage again with models of a symmetry that they show; a sentence if there is one."""
+    """Begin the first stage again with symmetric models, if they show a symmetry; returns a sentence then."""
     emc.course.has_asked_symmetry = True
     with logged("symmetry"):
         axes = look_for_symmetry(emc)
@@ -80,15 +83,15 @@ def try_symmetry(emc: "Emc") -> str:
         emc.table.quaternion = np.asarray(compose(emc.table.quaternion, axes.quaternion))
         emc.models = emc.xp.stack([symmetric_models(half, axes) for half in emc.models])
         emc.full = emc.models.mean(axis=0)
-        # All poses stay, turned such that likenesses lie between them.
+        # The grid keeps all poses, turned so that their equivalents lie between them.
         emc.take_group(axes.group)
-        emc.enter(0, is_new=False)  # to spread frames once more would lose what is known
+        emc.enter(0, is_new=False)  # spreading the frames over many poses again would lose what is known
     emc.course.tries_symmetry = True
-    return f"The intensity looks alike after the rotations of {axes.group}: is that its symmetry?"
+    return f"The intensity looks the same after the rotations of {axes.group}: is that its symmetry?"
 
 
 def settle_symmetry(emc: "Emc") -> tuple[bool, str]:
-    """Keep symmetric models that have settled, or go back to those without; whether, and a sentence."""
+    """Keep symmetric models that have settled, or return to those before; whether they are kept, and why."""
     before, emc.course.tries_symmetry = emc.candidates.pop(), False
     with logged("symmetry"):
         gains = ask_sentinels(emc).evidence - np.asarray(before["evidence"])
@@ -104,7 +107,7 @@ def settle_symmetry(emc: "Emc") -> tuple[bool, str]:
 
 
 def look_for_symmetry(emc: "Emc") -> SymmetryAxes | None:
-    """The largest symmetry after whose rotations the models look about as alike as after those of any."""
+    """The largest group that the models fit about as well as the group that fits best; None if none fits."""
     known = emc.mesh.all.bcast(_known_shells(emc))
     if len(known) < _FEWEST_SHELLS:
         return None
@@ -118,26 +121,26 @@ def look_for_symmetry(emc: "Emc") -> SymmetryAxes | None:
 def judge_symmetry(emc: "Emc", gains: NDArray[np.float64]) -> tuple[bool, str]:
     """Whether symmetric models that have settled are kept, and one sentence about it.
 
-    gains : by how much sentinels are likelier than with the models before, (S,).
+    gains : (S,) by how many nats the symmetric models make each sentinel likelier than the models before.
     """
-    # What looks like something else has no say, and no frame more than noise can.
+    # Frames that look like something else are left out, and each gain is limited: no single frame decides.
     asked = emc.first_weight[emc.sentinel] > 0
     gain, error = mean_and_error(gains[asked].clip(-LARGEST_LOSS, LARGEST_LOSS))
-    told = f"with it frames that no model has seen gain {gain:.2g} +- {error:.1g} nats"
+    told = f"with it, frames that no model has seen gain {gain:.2g} +- {error:.1g} nats"
     if emc.mesh.all.bcast(gain > -_ALLOWED_ERRORS * error):
         return True, f"The intensity has the symmetry {emc.group}: {told}."
-    return False, f"The intensity resembles one of symmetry {emc.group}, which it has not: {told}."
+    return False, f"The intensity resembles one with the symmetry {emc.group}, but does not have it: {told}."
 
 
 def symmetric_models(models: Array, axes: SymmetryAxes) -> Array:
-    """Models (M, n, n, n) float32, turned until their axes lie as the group has them, and averaged."""
+    """Models (M, n, n, n) float32, turned to the axes of the group's definition and averaged over it."""
     xp = array_namespace(models)
     turned = [xp.nan_to_num(rotate_volume(model, inverse(axes.quaternion)), nan=1.0) for model in models]
     return xp.maximum(xp.stack([symmetric_mean(model, axes.group) for model in turned]), xp.float32(0))
 
 
 def _known_shells(emc: "Emc") -> range:
-    """The shells that the halves agree about, from where bodies cease to be round."""
+    """The shells that the halves agree about, from the radius at which bodies cease to be round."""
     stage = emc.work.stage
     first = round(_FIRST_SPECKLES / (emc.diameter_A * stage.voxel_inv_A))
     known = emc.half_correlation[first : int(stage.scored_inv_A / stage.voxel_inv_A) + 1] > _KNOWN

@@ -1,28 +1,28 @@
-"""The diameter that was given, against what the frames say: as a rule the wrong ones are in nm."""
+"""Compare a given diameter with the one that the frames show: most wrong ones were meant in nm."""
 
 from orienteer.errors import SettingsError
 from orienteer.volume.unit_mistakes import unit_mistake
 
-# Diameters that differ by more than this factor are not those of one particle.
+# Diameters that differ by more than this factor cannot be of the same particle.
 _DIFFERENT = 2.0
 
 
 def refuse_too_small(given_A: float, edge_A: float, seen_A: float) -> None:
-    """Refuse a particle of which the data show no speckle.
+    """Refuse a diameter so small that the data would not reach the first speckle.
 
     edge_A : full-period resolution at the edge of the data.
-    seen_A : diameter that the frames tell; 0 where they tell none.
+    seen_A : diameter measured from the frames; 0 if they show none.
     """
     if given_A < edge_A:
         raise SettingsError(
             f"diameter_A = {given_A:g}: the data end at a resolution of {edge_A:.3g} A, which shows nothing "
-            "of a particle that small.",
+            "of so small a particle.",
             f"{_seen(seen_A)} {unit_mistake(given_A, seen_A)}".strip() or "Give a larger diameter, or none.",
         )
 
 
 def size_doubt(given_A: float, seen_A: float) -> str:
-    """What is strange about the diameter that was given, in a sentence; empty where nothing is.
+    """A warning if the given diameter is far from what the frames show; otherwise empty.
 
     >>> size_doubt(24.0, 249.0)  # doctest: +ELLIPSIS
     'A diameter of 24 A was given. The frames look like those of a particle of 249 A. Is one ...'

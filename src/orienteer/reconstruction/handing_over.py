@@ -1,7 +1,7 @@
-"""What one reconstruction has learnt, handed over to another: it begins there instead of at random.
+"""Hand over what one reconstruction has learnt to another, which then does not begin at random.
 
-The halves stay apart.  A hash of the event decides about the half of a frame in every run, so that no frame
-is oriented by a model that has seen it, before and after.
+The halves stay apart: the half of a frame follows from a hash of its event id, the same in every run, so that
+in neither run a frame is oriented by a model that it was merged into.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LearntMap:
-    """Models with all that is needed to put them onto the voxels of another reconstruction.
+    """Models, with all that is needed to resample them on the voxels of another reconstruction.
 
     models : (H, M, n, n, n) float32, relative to the profile; full : (M, n, n, n), of all frames together.
     voxel_inv_A, merged_inv_A : edge of a voxel, and the radius up to which frames were merged.
     profile : radial mean of the intensity.
-    dispersion : (shells,) relative variance of the model's own error; sigma : that of the Gaussian noise.
-    symmetry : of the models, about the axes that the group has by its definition.
+    dispersion : (shells,) relative variance of the model's own error; sigma : width of the Gaussian noise.
+    symmetry : of the models, about the axes of the group's definition.
     """
 
     models: NDArray[np.float32]
@@ -46,7 +46,7 @@ class LearntMap:
 
     @classmethod
     def of(cls, emc: Carried) -> LearntMap:
-        """What a reconstruction has learnt until now."""
+        """The present map of a reconstruction."""
         stage = emc.work.stage
         models, full = to_numpy(emc.models), to_numpy(emc.full)
         if emc.work.ratios is not None:
@@ -95,7 +95,7 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     xp = emc.xp
     emc.models = None
     if emc.settings.symmetry == AUTO_SYMMETRY and learnt.symmetry != emc.group.name:
-        # What was found holds here, too.
+        # The symmetry found by the other reconstruction holds here, too.
         emc.take_group(PointGroup(learnt.symmetry))
     emc.enter(stage)
     work = emc.work
@@ -104,7 +104,7 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     def moved(model: NDArray[np.float32]) -> Array:
         cube = resized(xp.asarray(model), work.edge_voxels, zoom)
         radius = np.arange(n_shells_of(cube)) * work.stage.voxel_inv_A
-        # Where nothing was merged, the model is the radial mean of either.
+        # Where nothing was merged, the model is 1: the radial mean, here as there.
         known = radius <= learnt.merged_inv_A
         ratio = np.where(known, learnt.profile(radius) / emc.profile(radius), 1.0)
         return (cube * by_shell(ratio, cube)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What a run will need before it starts: device, layout, tile, batch, memory, time."""
+"""Plan a run before it starts: device, layout, tiles, batches, memory, time."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -14,49 +14,51 @@ from orienteer.likelihood.frames import Layout
 from orienteer.likelihood.reading_frames import LARGEST_HALF_COUNT
 from orienteer.orientation.six_hundred_cell import MOST_DIVISIONS, n_rotations
 
-# Multiply-adds per second and core or card, dense and sparse; points sliced and inserted per second.
+# Per second, and per core or card: multiply-adds, dense and sparse; points sliced and inserted.
 _CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 2.5e8, "insert": 7e7}
 _GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
-# Bytes of a voxel of the models, and of the sums that slices gather in: float32 and float64, on a GPU
-# float32 four times.
+# Bytes per voxel: of a model (float32), and of the sums that frames are merged into (float64; on a GPU
+# float32 four times).
 _MODEL, _SUMS = 4, {"cpu": 24, "cuda": 48}
-# Of tables that are kept for a cube: its shells, twice on the CPU, and distances in its transform.  On a GPU
-# each voxel is copied beside its neighbours while it is sliced.
+# Bytes per voxel of tables that are kept for a cube: its shells, twice on the CPU, and the distances of its
+# transform.  On a GPU slicing also keeps a copy of each voxel beside its neighbours.
 _TABLES = {"cpu": 14, "cuda": 35}
-# While models are made: sums of each half, their total and what is solved of them, for each model; and the
-# filter of two halves, which holds three cubes, on the CPU half of each, with means, transforms and gains.
+# Bytes per voxel while models are solved: for each model the sums of each half, their total and the solution;
+# for the filter of two halves three cubes (on the CPU half of each), means, transforms and gains.
 _SOLVING, _FILTERING = 64, {"cpu": 47, "cuda": 94}
-# Matrix, quaternion, weight, prior, mass and offset of a row; also of the coarser grids that are kept.
+# Bytes per row: matrix, quaternion, weight, prior, mass and offset, with the coarser grids that are kept.
 _ROW = 120
-# Few frames meet each row of the second pass of a search, so its tiles are larger.
+# In the second pass of a search, few frames are compared with each row: tiles are larger by this factor.
 _LARGER_TILES = {"cpu": 4, "cuda": 2}
-# Numbers of every row of a tile that are held at once.  By pixel: slices, operand, merged photons, and a copy
-# of these in patches.  By frame: responsibilities, those of a group, and its weights.
+# Arrays of a tile of rows that are held at once.  Over pixels: slices, operand, merged photons, and a copy
+# of these in patches.  Over frames: responsibilities, those of a group, and its weights.
 _BY_PIXEL, _BY_FRAME = 4, 3
-# Of the budget, what the slices of a tile may take.
+# Share of the budget that the slices of a tile may take.
 _SHARE_OF_TILES = 0.25
-# Bytes of a pixel of the frames that are judged at once, and how many these are at most (frame_fit.py).
+# Bytes per pixel of a frame while frames are judged, and the most pixels that are judged at once
+# (frame_fit.py).
 _JUDGED, _JUDGED_AT_ONCE = 34, 1 << 23
-# Bytes of a lit pixel: lists are kept by frame and by pixel.
+# Bytes per lit pixel: photons are listed by frame and by pixel.
 _LISTED = 16
 # Share of a card's free memory that frames may fill; larger sets stay in host memory and are copied in turn.
 _SHARE_OF_DEVICE = 0.5
-# An operand of one float16 term is wrong by 1.4e-4 (rms) where it deviates from the mean by half, and a score
-# by that times the root of the frame's squared counts: 0.05 nat at five standard deviations.
+# Largest sum of squared counts of a frame for which operands may have a single float16 term.  Such an operand
+# has an error of 1.4e-4 (rms) where it is half away from the mean.  The error of a score is that times the
+# root of the sum of squared counts: 0.05 nat at five standard deviations.
 LARGEST_HALF_SQUARE = 5000.0
 
 
-# On the CPU starting a tile costs as much as a few slices of refined poses.
+# On the CPU, starting a tile costs as much as a few slices at refined poses.
 _FEWEST_REFINED_ROWS = 512
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of what a run holds on its device, by what it is for.
+    """Bytes that a run holds on its device, by purpose.
 
-    frames, poses, volumes : all the time.
+    frames, poses, volumes : held all the time.
     scores, tiles : of one batch, while frames are oriented and merged.
-    compression : while new models are made of what was merged.
+    compression : while new models are solved from the sums.
     judging : while frames are compared with the new models.
     """
 
@@ -70,7 +72,7 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """Bytes that are held at once, at most: batches are over when models are made."""
+        """Most bytes held at once: the arrays of a batch are gone when models are solved."""
         held = self.frames + self.poses + self.volumes
         return held + max(self.scores + self.tiles, self.compression, self.judging)
 
@@ -81,14 +83,14 @@ class Plan:
 
     layout : frames as arrays ("dense") or as lists of photons ("sparse").
     precision : of the products.
-    tile_rows, fine_tile_rows : poses that are sliced and scored together, in a search of all poses and in
-        the second pass of one from coarse to fine.
-    batch_frames : frames that are scored against all poses at once, at the finest grid.
+    tile_rows, fine_tile_rows : poses that are sliced and scored together: in a search of all poses, and in
+        the second pass of a search from coarse to fine.
+    batch_frames : frames that are scored against all poses at once, with the finest grid.
     score_bytes : memory of the scores of a batch.
-    memory_GiB : of everything together, at most; ``memory`` says of what.
-    seconds_per_iteration : expected at the finest grid.
+    memory_GiB : most memory of everything together; ``memory`` lists its parts.
+    seconds_per_iteration : predicted for the finest grid.
     frames_in_memory : whether the machine's memory holds all frames; else they are read in every iteration.
-    frames_on_device : whether the device holds all frames; else batches come to it one after the other.
+    frames_on_device : whether the device holds all frames; else batches are copied to it one after the other.
     """
 
     device: str
@@ -109,7 +111,7 @@ class Plan:
     memory: Memory = Memory()
 
     def describe(self) -> list[tuple[str, str]]:
-        """Names and values in words, for people."""
+        """Names and values in words, for people to read."""
         return [
             ("device", self.device),
             ("frames", f"{self.n_frames:,} of {self.n_pixels:,} pixels, {self.layout}"),
@@ -130,21 +132,21 @@ class Plan:
 
     @property
     def refined_rows(self) -> int:
-        """Slices in a tile while poses are refined, of which every frame has its own."""
+        """Slices in a tile while poses are refined, when every frame has slices of its own."""
         return max(self.tile_rows, _FEWEST_REFINED_ROWS)
 
     @property
     def order_of_sums(self) -> str:
-        """In words, what decides in which order and precision sums are made: bits depend on it."""
+        """In words, what determines the order and precision of sums, and so the last bits of the results."""
         return (
             f"{self.device}, {self.layout}, {self.precision}, {self.tile_rows} orientations and "
             f"{self.batch_frames} frames at a time"
         )
 
     def beyond(self, budget_GiB: float) -> str:
-        """What is to be said where scores and slices need more than they may take; empty: nothing.
+        """A warning if even one frame needs more memory for scores and slices than the limit; else empty.
 
-        budget_GiB : that the plan was made for; 0: nobody has set a limit.
+        budget_GiB : the limit that the plan was made for; 0: none was set.
         """
         needed = (self.memory.scores + self.memory.tiles) / 2**30
         if self.batch_frames > 1 or not 0 < budget_GiB < needed:
@@ -152,8 +154,8 @@ class Plan:
         least = needed / (1 - _SHARE_OF_TILES)
         step = 10.0 ** (math.floor(math.log10(least)) - 1)  # two digits, of which the last is rounded up
         return (
-            f"memory_GiB = {budget_GiB:g} is too little for the scores and slices of a frame, which are made "
-            f"all the same: give {math.ceil(least / step) * step:.2g} or more."
+            f"memory_GiB = {budget_GiB:g} is too little for the scores and slices of a single frame; the run "
+            f"exceeds the limit. Give {math.ceil(least / step) * step:.2g} or more."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -169,15 +171,17 @@ def make_plan(
 ) -> Plan:  # fmt: skip
     """Choose layout, tile and batch such that everything fits in the budget.
 
-    n_rows : of all models and junk classes together, at the finest grid.
+    n_rows : rows of all models and junk classes together, with the finest grid.
     budget_GiB : for scores and slices; 0: a quarter of the free memory.
-    largest_square : largest sum of squared counts of a frame, where one float16 term may do for the operand.
+    largest_square : largest sum of squared counts of a frame; if it is small, operands are a single float16
+        term.
     n_halves : sets of frames that are merged one after the other; two are filtered by what they agree about.
     stored_bytes : of the frames as they were read, if they stay in the memory of the device.
-    n_ranks, n_local : ranks that share the work, and of them those that share the memory of this device.
-    free_GiB : memory of the device; None: what is free here and now.
-    is_deterministic : whether rounding must not depend on what other frames there are.  One term of float16
-        lets a change of the last bit grow to the error that is allowed to scores, ranks then drift apart.
+    n_ranks, n_local : ranks that share the work, and how many of them share the memory of this device.
+    free_GiB : free memory of the device; None: as measured now.
+    is_deterministic : whether rounding must not depend on which other frames there are.  With a single
+        float16 term, a change of the last bit can grow to the whole error allowed for scores, and ranks drift
+        apart.
     """
     on_gpu = device == "cuda"
     rates = _GPU_RATES if on_gpu else {k: v * usable_cores() for k, v in _CPU_RATES.items()}
@@ -189,22 +193,22 @@ def make_plan(
     most_rows = int(_SHARE_OF_TILES * budget // max(4 * _BY_PIXEL * n_pixels, 1))
     most_rows = max(1, min(n_rows, most_rows))
     tile_rows, fine_rows = min(tile_rows, most_rows), min(_LARGER_TILES[device] * tile_rows, most_rows)
-    # Of a frame: its scores, tops and sums of tiles, twice while they are put together, sums of 256 rows, and
-    # what it has in a tile.
+    # Bytes per frame: its scores; maxima and sums of tiles, twice while they are joined; sums of 256 rows;
+    # and its part of a tile.
     score = n_rows * ((2 if on_gpu else 4) + 56 / tile_rows + 8 / 256)
     in_tile, tile = 4.0 * _BY_FRAME * tile_rows, 4.0 * _BY_PIXEL * tile_rows * n_pixels
     batch = int(max(1, min(n_frames, (budget - tile) // (score + in_tile))))
     frame = max(1.0, n_pixels * _bytes_per_pixel(on_gpu, layout, lit_share, largest_count, is_counts))
     share = _SHARE_OF_DEVICE * free * 2**30
     on_device = frames_in_memory and not (on_gpu and n_frames * frame > share)
-    if not on_device:  # one batch arrives while another is worked on
+    if not on_device:  # the next batch is copied while one is worked on
         batch = max(1, min(batch, int(share / (3 * frame))))
     at_once = min(batch, -(-n_frames // n_halves))
     work = float(n_frames) * n_rows * n_pixels
     products = 2 * work * (lit_share / rates["sparse"] if layout == "sparse" else 1 / rates["dense"])
     passes = n_halves * -(-(n_frames // n_halves) // batch)
     moves = passes * float(n_rows) * n_pixels * (2 / rates["slice"] + 1 / rates["insert"])
-    # Of every half there is a model, and the one of the step before.
+    # Each half has a model, and the model of the step before.
     voxel = n_models * (_MODEL * (2 * n_halves + 1) + _SUMS[device] * n_halves) + _TABLES[device]
     solving = n_models * _SOLVING + (_FILTERING[device] if n_halves > 1 else 0)
     memory = Memory(
@@ -227,9 +231,9 @@ def make_plan(
 
 
 def count_poses(level: int, group_order: int = 1) -> int:
-    """Poses of the 600-cell with so many divisions that a point group leaves, without making them.
+    """Number of poses of the 600-cell with this many divisions, reduced by a point group; none is made.
 
-    Exact for the groups that the 600-cell has itself, I, T, D2 and C2; to a few per cent for others.
+    Exact for I, T, D2 and C2, which are symmetries of the 600-cell itself; within a few per cent for others.
 
     >>> count_poses(10), count_poses(10, 60)
     (50100, 835)
@@ -245,13 +249,13 @@ def count_poses(level: int, group_order: int = 1) -> int:
 def _bytes_per_pixel(
     on_gpu: bool, layout: Layout, lit_share: float, largest_count: float, is_counts: bool
 ) -> float:
-    """Memory of a pixel of a frame, with what its products keep ready."""
+    """Bytes per pixel of a frame, including the operands that its products keep ready."""
     if layout == "sparse":
         return lit_share * _LISTED
     small_enough = is_counts and largest_count <= LARGEST_HALF_COUNT
-    if on_gpu:  # float16, or beside the counts two terms of it
+    if on_gpu:  # one float16 term; or the counts and two such terms
         return 2 if small_enough else 8
-    # Counts are kept beside a copy in float32, signal is float32 itself.
+    # Counts are kept with a copy in float32; signal is float32 already.
     return 4 + (1 if largest_count < 256 else 2) if is_counts else 4
 
 

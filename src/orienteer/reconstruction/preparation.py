@@ -1,4 +1,4 @@
-"""What is worked out before the first iteration: pixels, frames, halves, size, profile, stages, plan."""
+"""All that is computed before the first iteration: pixels, frames, halves, size, profile, stages, plan."""
 
 from typing import Any
 
@@ -27,24 +27,25 @@ from orienteer.source.base import Source
 
 
 class Preparation:
-    """All that data and settings say about a reconstruction before it starts.
+    """What data and settings determine about a reconstruction before its first iteration.
 
-    group : symmetry of the particle, given or found.
-    pixels, frames : what is usable of the data.
-    half, sentinel : (N,) the half of every frame, and whether it only watches.
-    first_weight : (N,) 0 for frames that look like something else.
+    group : symmetry of the models, given or found.
+    pixels, frames : the usable pixels and the frames of the data.
+    half, sentinel : (N,) the half of every frame, and whether it is a sentinel.
+    first_weight : (N,) 0 for frames that look like something else, otherwise 1.
     estimates_fluence : whether every frame has a fluence of its own.
-    began_with_fluences : whether it had one before states could tell why frames differ in brightness.
+    began_with_fluences : whether it had one at the start; states found later may explain the brightness.
     fluence_spread : relative standard deviation of the fluence.
-    diameter_A, voxel_inv_A, edge_inv_A : of the particle; of the final intensity's voxels; largest |q|.
+    diameter_A, voxel_inv_A, edge_inv_A : diameter of the particle; edge of a voxel of the final intensity;
+        largest |q|.
     profile : radial mean of the intensity.
     noise : likelihood and background.
     stages : the ladder of resolutions.
     known : orientations that were given; None: all are to be found.
     mesh : ranks that share the work; all of them prepare the same.
-    plan, remarks : what the run will need, and what is doubtful about the data.
+    plan, remarks : what the run will need; what is doubtful about the data, in sentences for the user.
 
-    has_some_frames : whether these are some of the frames that settings speak of, and others have theirs.
+    has_some_frames : whether the source holds only some of the frames that the settings are about.
     """
 
     has_some_frames = False
@@ -76,7 +77,7 @@ class Preparation:
         look = first_estimates(self.frames, settings, self.noise.background, ~self.sentinel)
         photons, n_frames, exposure = look.sums(self.frames)
         if settings.background == "estimate":
-            # Once more without the frames that are unlike the others.
+            # Again, without the frames that are unlike the others.
             self.noise.background = uneven_background(
                 self.pixels.q_inv_A, self.pixels.correction, photons, n_frames
             )
@@ -97,7 +98,7 @@ class Preparation:
         if self.device == "cuda" and mesh.all.size > 1:
             path = why_not(mesh.all, nccl_of_cupy(), card_of_cupy())
             self.remarks += [path] if path else []
-        # Free memory differs from rank to rank; what is done in one go must not.
+        # Ranks differ in free memory, but must all work in the same tiles and batches.
         self.plan = mesh.all.bcast(self._plan())
         too_little = self.plan.beyond(settings.memory_GiB)
         self.remarks += [too_little] if too_little else []
@@ -106,7 +107,7 @@ class Preparation:
         )
 
     def take_group(self, group: PointGroup) -> None:
-        """Go on with another symmetry of the models; grids lie askew to one that nobody gave."""
+        """Give the models another symmetry; if it is a found one, grids are turned relative to its axes."""
         if group == self.group:
             return
         self.group = group
@@ -120,7 +121,7 @@ class Preparation:
         )  # fmt: skip
 
     def first_fluence(self) -> NDArray[np.float64]:
-        """Fluences (N,) before there is a model."""
+        """Fluences (N,) estimated before there is a model."""
         return self._first_fluence.copy()
 
     def _split(self) -> None:
@@ -133,7 +134,7 @@ class Preparation:
         refuse_empty_parts(self.half, self.sentinel, self.n_halves)
 
     def _doubts_of_size(self) -> list[str]:
-        """What the frames say against the diameter that was given; few frames of many are not asked."""
+        """A warning if the frames contradict the given diameter; not if only some of the frames are here."""
         given_A = self.settings.diameter_A
         if not given_A or self.has_some_frames:
             return []

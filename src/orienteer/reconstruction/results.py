@@ -1,4 +1,4 @@
-"""What a reconstruction shows of its intensity: volumes for files, a radial summary for a small plot."""
+"""The intensity in the form of results: volumes for files, and a radial summary for a small plot."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from orienteer.compute.arrays import Array, to_numpy
 from orienteer.reconstruction.model.radial_profile import RadialProfile, at_voxels, distances_in_cube
 from orienteer.volume.volume import Volume
 
-# The correlation of two halves above which they show the same.
+# Two halves agree in a shell if they correlate by at least this.
 _AGREES = 0.5
-# Shells about the centre that say little.
+# Innermost shells, which have few voxels and say little.
 _FEW_VOXELS = 2
 
 
@@ -23,13 +23,12 @@ def intensity_volumes(
     """The intensity of each model, in photons per pixel of mean correction at mean fluence.
 
     relative : (M, n, n, n) intensity relative to the radial mean; profiles : the M radial means.
-    merged_inv_A : beyond this nothing was merged: NaN.
-    diameter_A : of the particle, which whoever phases the intensity wants to know; 0: it is not told.
+    merged_inv_A : largest |q| at which frames were merged; beyond it the volumes are NaN.
+    diameter_A : of the particle, written into the metadata for phasing; 0: not written.
     """
     told = {"diameter_A": diameter_A} if diameter_A else {}
     n = len(relative[0])
     radius = distances_in_cube(n) * voxel_inv_A
-    # Beyond this nothing was merged.
     outside = np.where(radius > merged_inv_A + voxel_inv_A, np.nan, 1.0)
     return [
         Volume(
@@ -61,8 +60,8 @@ def agreement_A(radial: Mapping[str, Sequence[float]]) -> float | None:
     """The full-period resolution at which the correlation of the halves first falls below 0.5.
 
     radial : ``q_inv_A`` in rising order, and ``half_correlation``, as :func:`radial_summary` has them.
-    None where it is below from the first shells on; that of the last shell where it never falls.  The two
-    innermost shells have few voxels and are passed over.
+    None if it is below from the first shells on; the resolution of the last shell if it never falls.  The two
+    innermost shells have few voxels and are skipped.
 
     >>> agreement_A({"q_inv_A": [0.01, 0.02, 0.03], "half_correlation": [0.9, 0.7, 0.3]})
     40.0

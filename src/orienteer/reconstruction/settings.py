@@ -1,4 +1,4 @@
-"""The ``[emc]`` section: all that can be said about a reconstruction, with defaults that need no word."""
+"""The ``[emc]`` section: all settings of a reconstruction, with defaults that suit most data."""
 
 import re
 from collections.abc import Mapping
@@ -10,22 +10,22 @@ from orienteer.orientation.point_group import PointGroup
 from orienteer.settings.section import Section
 
 _MOST_MODELS = 64
-# A symmetry that nobody gives is looked for.
+# The symmetry is not given, and EMC looks for one.
 AUTO_SYMMETRY = "auto"
 
 
 def _auto_in_either_case(value: Any) -> Any:
-    """As names of point groups are read."""
+    """Accept "auto" in upper or lower case, as for names of point groups."""
     return AUTO_SYMMETRY if isinstance(value, str) and value.strip().lower() == AUTO_SYMMETRY else value
 
 
 def given_group(symmetry: str) -> PointGroup:
-    """The point group by the name that a setting gives; C1 where it is yet to be looked for."""
+    """The point group that a setting names; C1 if EMC is to look for one."""
     return PointGroup("C1" if symmetry == AUTO_SYMMETRY else symmetry)
 
 
 def _number_of_models(value: Any) -> Any:
-    """Refuse with one sentence what is neither a number nor the word."""
+    """Refuse with one sentence a value that is neither a number nor "auto"."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_MODELS
     if not is_number and value != "auto":
         raise ValueError(f"should be a whole number from 1 to {_MOST_MODELS}, or auto")
@@ -33,7 +33,7 @@ def _number_of_models(value: Any) -> Any:
 
 
 def _mesh(value: Any) -> Any:
-    """Refuse with one sentence what is no mesh of ranks."""
+    """Refuse with one sentence a value that is not a mesh of ranks."""
     if value != "auto" and not (isinstance(value, str) and re.fullmatch(r"[1-9]\d*x[1-9]\d*", value)):
         raise ValueError("should be auto, or ranks that share orientations times groups of them, such as 2x2")
     return value
@@ -59,7 +59,7 @@ class EmcSettings(Section):
 
     @property
     def given_group(self) -> PointGroup:
-        """The symmetry that was given; C1 where it is yet to be looked for."""
+        """The symmetry that was given; C1 if EMC is to look for one."""
         return given_group(self.symmetry)
 
     likelihood: Literal["negative-binomial", "poisson", "gaussian"] = Field(
@@ -72,21 +72,21 @@ class EmcSettings(Section):
     )
     junk_classes: int = Field(default=0, ge=0, le=16, description="Classes of frames that show no particle.")
     reject_junk: bool = Field(
-        default=True, description="Leave out frames that show something else than the particle, or nothing."
+        default=True, description="Leave out frames that show something other than the particle, or nothing."
     )
     symmetry: Annotated[str, BeforeValidator(_auto_in_either_case)] = Field(
         default="auto",
-        description="Of the particle: C1, Cn, Dn, T, O or I; auto: EMC looks for I, O and T, else C1.",
+        description="Of the particle: C1, Cn, Dn, T, O or I; auto: I, O or T if EMC finds it, else C1.",
     )
     fluence: Literal["auto", "estimate", "constant"] = Field(
         default="auto",
-        description="Whether every frame has its own fluence; auto looks at the photon numbers.",
+        description="Whether every frame has its own fluence; auto: decided from the photon numbers.",
     )
     diameter_A: float = Field(
         default=0.0,
         ge=0,
         le=1e6,
-        description="Largest extent of the particle; 0: from the size of the speckles.",
+        description="Largest extent of the particle; 0: measured from the frames.",
     )
     resolution_A: float = Field(
         default=0.0, ge=0, le=1e6, description="Full-period resolution to stop at; 0: the edge of the data."
@@ -113,7 +113,7 @@ class EmcSettings(Section):
         default=True, description="At the end, let poses leave the grid of orientations, and merge again."
     )
     sentinels: float = Field(
-        default=0.05, ge=0, lt=0.5, description="Share of frames that only watch, and are never merged."
+        default=0.05, ge=0, lt=0.5, description="Share of frames that are oriented, but never merged."
     )
     kept_mass: float = Field(
         default=0.999, gt=0, le=1, description="Share of each frame's probability that is merged."
@@ -123,25 +123,25 @@ class EmcSettings(Section):
     )
     background: Literal["given", "estimate"] = Field(
         default="given",
-        description="That of the file, if there is one; or from the frames: what never turns or darkens.",
+        description="given: from background_file, if any; estimate: from what never turns or darkens.",
     )
     known_orientations_file: str = Field(
         default="",
-        description="HDF5 file of event_id and quaternion: frames that it names are not searched for.",
+        description="HDF5 file of event_id and quaternion: frames in it keep these poses, without a search.",
     )
     known_orientations_column: str = Field(
         default="",
-        description="Column of the data with known quaternions, such as truth_orientation; no search then.",
+        description="Column of the data with known quaternions, used without a search: truth_orientation.",
     )
     iterations: int = Field(default=400, ge=1, le=100000, description="Most iterations of a run.")
     memory_GiB: float = Field(
         default=0.0,
         ge=0,
         le=1e5,
-        description="Memory that scores and slices may take; 0: a share of what is there.",
+        description="Memory that scores and slices may take; 0: a quarter of what is free.",
     )
     dragonfly_output: bool = Field(
-        default=False, description="Write a file of Dragonfly's kind after every iteration, too."
+        default=False, description="Also write a file in Dragonfly's format after every iteration."
     )
     mesh: Annotated[str, BeforeValidator(_mesh)] = Field(
         default="auto",
@@ -153,7 +153,7 @@ class EmcSettings(Section):
     )
     balance: Literal["dynamic", "static"] = Field(
         default="dynamic",
-        description="Whether ranks take work as they become free, so that slow ones do less, or equal parts.",
+        description="dynamic: ranks take work when they are free, so slow ones do less; static: equal parts.",
     )
     deterministic: bool = Field(
         default=False,

@@ -1,4 +1,4 @@
-"""What one iteration tells."""
+"""The numbers that one iteration reports."""
 
 from dataclasses import dataclass, field
 
@@ -8,28 +8,29 @@ class Step:
     """Numbers of one iteration; all of them can be written as JSON.
 
     iteration : counts from 1.
-    log_likelihood : mean over the frames of ln P(frame | model) over all poses, in nats; while tempered, a
-        lower bound of it.
+    log_likelihood : mean over the frames of the evidence ln P(frame | model) over all poses, in nats; a lower
+        bound of it while the temperature is above 1.
     change : relative rms change of the model.
-    inverse_temperature : of the scores; 1 is the likelihood itself.
-    perplexity : effective number of poses a frame is spread over.
-    grid_level, n_rotations : of the grid of orientations.
-    resolution_A : full-period resolution of the pixels that orient: how far the data reach, not what is seen.
-    agrees_to_A : full-period resolution to which the halves agree; None without halves, or where nowhere.
-    sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels, as last
-        looked at: every fifth iteration, and at the end of a stage; None without halves.
-    sentinel_gain_nats : how much likelier the models make a sentinel than their radial mean does, as last
-        looked at; below 0 they show nothing but noise.  None without halves.
+    inverse_temperature : factor of the scores; 1 is the likelihood itself.
+    perplexity : effective number of poses that a frame is spread over.
+    grid_level, n_rotations : divisions and poses of the grid of orientations.
+    resolution_A : full-period resolution up to which pixels orient frames, whatever they show.
+    agrees_to_A : full-period resolution to which the halves agree; None without halves, or if they agree
+        nowhere.
+    sentinel_agreement_deg : median angle between the poses that the two halves give to a sentinel.  Measured
+        every fifth iteration and at the end of a stage; None without halves.
+    sentinel_gain_nats : how much likelier the models make a sentinel than their radial mean does, measured at
+        the same times; below 0, the models show nothing but noise.  None without halves.
     half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
-    seconds, seconds_left : of this iteration; estimate for the rest of the run.
+    seconds, seconds_left : time of this iteration, and an estimate for the rest of the run.
     photons_merged : sum of the merged photons.
-    stage, n_stages, start : where the run is.
+    stage, n_stages, start : where the run is, counted from 1.
     note : what was decided after this iteration, such as which start goes on.
-    states : of each model its ``occupancy``, the share of the frames that show it, and ``agrees_to_A``, to
-        which resolution its halves agree (None: nowhere).
-    sent_bytes : what ranks have sent to each other, all of them together; 0: there is one.
+    states : for each of several models, its ``occupancy``, the share of the frames that show it, and
+        ``agrees_to_A``, the resolution to which its halves agree (None: nowhere).
+    sent_bytes : bytes that all ranks together sent to each other; 0 for a single rank.
     symmetry : of the models, given or found.
-    radial : q_inv_A, intensity and, where there are halves, half_correlation by shell, for a small plot.
+    radial : q_inv_A, intensity and, if there are halves, half_correlation of each shell, for a small plot.
     """
 
     iteration: int

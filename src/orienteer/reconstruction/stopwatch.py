@@ -1,4 +1,4 @@
-"""Where the time of an iteration goes: parts of the work name themselves, and a stopwatch adds them up.
+"""Measure where the time of an iteration goes: code names its parts, and a stopwatch adds up their times.
 
 >>> with Stopwatch() as watch:
 ...     with part("score"):
@@ -19,9 +19,9 @@ _running: ContextVar["Stopwatch | None"] = ContextVar("stopwatch", default=None)
 
 
 class Stopwatch:
-    """Time of each named part of the work done within it: on the CPU by the clock, on the GPU by its events.
+    """Times of the named parts of the work done within it: by the clock on the CPU, by events on the GPU.
 
-    Parts on the GPU are timed on the stream, so that nothing waits for them before the end.
+    Events are recorded on the stream, so that nothing waits for the GPU before the times are read.
     """
 
     def __init__(self, on_gpu: bool = False) -> None:
@@ -36,7 +36,7 @@ class Stopwatch:
         _running.reset(self._token)
 
     def now(self) -> Any:
-        """A mark of this moment: an event on the GPU, or the times of wall clock and processors."""
+        """The present moment: an event on the GPU, or the times of the wall clock and of the processors."""
         if not self.on_gpu:
             return time.perf_counter(), time.process_time()
         import cupy
@@ -54,7 +54,7 @@ class Stopwatch:
         return self._sums(0)
 
     def processor_seconds(self) -> dict[str, float]:
-        """The same in time of the processors, all threads together; on the GPU as :meth:`seconds`."""
+        """Processor time of every part, summed over all threads; on the GPU the same as :meth:`seconds`."""
         return self._sums(1)
 
     def _sums(self, clock: int) -> dict[str, float]:
@@ -74,7 +74,7 @@ class Stopwatch:
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
-    """Count what is done here as part ``name`` of the stopwatch that is running, if one is."""
+    """Add the time of this block to the part ``name`` of the running stopwatch, if there is one."""
     watch = _running.get()
     if watch is None:
         yield
@@ -86,9 +86,9 @@ def part(name: str) -> Iterator[None]:
 
 @contextmanager
 def batch_stage(name: str, places: Any, on_gpu: bool) -> Iterator[None]:
-    """Note what is done here to a batch of frames, with its parts, in the log of stages, if one is kept.
+    """Log the time of this work on a batch of frames, and of its parts, if a log of stages is kept.
 
-    places : (D,) of the frames in the data set.
+    places : (D,) places of the frames in the data set.
     """
     if not is_logged():
         yield

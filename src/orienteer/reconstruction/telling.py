@@ -1,4 +1,4 @@
-"""What an iteration tells when it is over, put together from what it has left behind."""
+"""The :class:`Step` that an iteration reports, collected from the state of the run."""
 
 import time
 from typing import TYPE_CHECKING
@@ -21,19 +21,19 @@ def told(
     emc: "Emc", work: Workspace, judging: NDArray[np.bool_], now: Progress, beta: float, began: float,
     sent_before: int,
 ) -> Step:  # fmt: skip
-    """The step of an iteration, before what comes next has begun; nothing is noted yet.
+    """The step of an iteration, made before the next stage or start begins; its note is still empty.
 
-    work : that the iteration was done with.
-    judging : (N,) bool, frames whose likelihood counts.
+    work : the workspace of the iteration.
+    judging : (N,) bool, frames whose evidence counts.
     beta : inverse temperature of a frame of mean fluence.
-    began : when it did, by the monotonic clock.
+    began : time of the monotonic clock when the iteration began.
     sent_before : bytes that this rank had sent until then.
     """
     course, annealing, stage = emc.course, emc.annealing, work.stage
     seconds = time.monotonic() - began
     radial = radial_summary(emc.half_correlation, emc.radial_mean, stage.voxel_inv_A, stage.merged_inv_A)
     has_halves = emc.n_halves == 2
-    if not has_halves:  # one model agrees with itself, which is nothing to be shown
+    if not has_halves:  # without halves it would be 1 everywhere, which says nothing
         del radial["half_correlation"]
     watch = emc.watch if emc.watch is not None and emc.watch.is_by_halves else None
     return Step(

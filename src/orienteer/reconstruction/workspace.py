@@ -1,4 +1,4 @@
-"""What one stage needs and no iteration changes: pixels, points, poses, frames on the device."""
+"""What all iterations of a stage share: pixels, points, poses, and the frames on the device."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,10 +28,10 @@ from orienteer.slicing.patches import PointPatches
 if TYPE_CHECKING:
     from orienteer.reconstruction.carried import Carried
 
-# Ratio of fluences within which they count as one: what is left out is a nat for a thousand photons.
+# Fluences within this ratio are treated as one, with an error of about one nat for a thousand photons.
 _NARROW_RATIO = 1.05
-# A turn that brings the likenesses of symmetric particles between the poses of the 600-cell, which has the
-# symmetries I and T itself.
+# A rotation of the grid after which the equivalents of each pose lie between the other poses.  Unturned they
+# would coincide, because the 600-cell itself has the symmetries I and T.
 _ASKEW = (0.0606, -0.0723, -0.9735, -0.2084)
 # Prior of a junk class before any frame has been seen.
 _JUNK_PRIOR = 0.05
@@ -43,11 +43,12 @@ class Workspace:
     """The fixed parts of a stage.
 
     stage : radii and level.
-    places : (P,) the pixel list, places in the table of pixels, ``n_scored`` of them first.
+    places : (P,) the pixel list: places in the table of pixels, the ``n_scored`` scored ones first.
     points : the pixel list in voxels; pixel_weights : (P,) float32 correction times radial mean.
-    poses, quaternions, rows : the grid of orientations that every frame meets, on the device and in float64.
-    fine : the search on a finer grid below it, in stages of two passes.
-    ratios : (M, P) float32, radial mean of each model relative to that of all frames; None: it is that.
+    poses, quaternions, rows : the grid, with all poses of which every frame is compared: on the device, in
+        float64, and as rows.
+    fine : the search on the finer grid below it, in stages with two passes; else None.
+    ratios : (M, P) float32, radial mean of each model relative to that of all frames; None: all are 1.
     edge_voxels : edge of the cube that holds all merged pixels.
     mesh : ranks that share frames and poses.
     """
@@ -108,7 +109,7 @@ class Workspace:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether frames of different fluence are kept apart."""
+        """Whether frames are sorted into groups by fluence."""
         return self._frames.is_grouped
 
     @property
@@ -121,7 +122,7 @@ class Workspace:
         return self._frames_of[part]
 
     def parts(self, models: Array) -> list[tuple[Part, Array]]:
-        """All frames: each half with the model of the other half, and the sentinels with the last."""
+        """All frames: each half with the models of the other half, and the sentinels with the last models."""
         last = len(models) - 1
         halves: list[tuple[Part, Array]] = [(half, models[last - half]) for half in range(last + 1)]
         return [*halves, ("sentinel", models[last])]
@@ -131,7 +132,7 @@ class Workspace:
     ) -> Batches:
         """The frames of a half, or the sentinels, in batches with their fluences.
 
-        Ranks that share out poses have the same batches; others have other frames.
+        Ranks that share the poses of the same frames have the same batches; other ranks have other frames.
         weight : (N,) how much each frame counts in the merge; None: all the same.
         """
         if part not in self._kept:
@@ -140,17 +141,18 @@ class Workspace:
         return Batches(self._kept[part], fluence, self.xp, weight)
 
     def regrouped(self, part: Part, fluence: NDArray[np.float64]) -> Batches:
-        """The frames of a half, or the sentinels, in groups of nearly one fluence (N,), made for this once.
+        """The frames of a half, or the sentinels, in groups of nearly the same fluence (N,), for one use.
 
-        Frames of a group are scored at their fluences to first order only.  What is left out is the same for
-        all poses, but not for fluences of different states: bright frames would be likelier than certain.
+        Within a group, scores depend on the fluence of each frame to first order only.  The error is the same
+        for all poses of a frame, but not for the different fluences that it has in different states, and its
+        probability could exceed 1.
         """
         frames = self._frames_of[part]
         grouped = replace(self._frames, grouping_fluence=fluence, fluence_ratio=_NARROW_RATIO)
         return Batches(grouped.keep(frames[self._frames.store.is_here[frames]]), fluence, self.xp)
 
     def let_go(self) -> None:
-        """Give back the room that frames have taken; they are made ready again when they are asked for."""
+        """Free the memory of the prepared frames; they are prepared again when they are needed."""
         self._kept.clear()
         self._samples.clear()
 
@@ -180,11 +182,11 @@ class Workspace:
         return self._scored_photons
 
     def expander(self, models: Array, junk: Array | None = None) -> Expander:
-        """What makes slices of models (M, n, n, n) and of junk classes (J, U)."""
+        """Makes slices of models (M, n, n, n) and of junk classes (J, U)."""
         return Expander(models, self.points, self.junk(junk), self.ratios)
 
     def take_ratios(self, ratios: Sequence[RadialProfile]) -> None:
-        """Go on with radial means of the models, relative to that of all frames."""
+        """Use these radial means of the models, relative to that of all frames."""
         factors = np.stack([ratio(self.length_inv_A) for ratio in ratios])
         self.ratios = None if (factors == 1).all() else self.xp.asarray(factors.astype(np.float32))
 
@@ -193,11 +195,11 @@ class Workspace:
         return None if junk is None else self.xp.ascontiguousarray(junk[:, self.xp.asarray(self.places)])
 
     def take_models(self, counts: NDArray[np.float64]) -> None:
-        """Go on with as many models as there are counts (M,) of frames; in a stage of one pass."""
+        """Use as many models as there are counts (M,) of frames; only in a stage of one pass."""
         self.rows = RowSpace(self.poses, len(counts), self._log_prior(counts), self._n_junk, self._tile_rows)
 
     def update_prior(self, mass: NDArray[np.float64]) -> None:
-        """Classes as frequent as their frames: mass (rows,) of the last iteration is the prior of classes."""
+        """Set the priors of models and junk classes to their shares of the mass (rows,) of an iteration."""
         n_models = self.rows.n_models
         if n_models + self._n_junk == 1:
             return
@@ -207,7 +209,7 @@ class Workspace:
         self.rows.log_prior = self._log_prior(models, junk)
 
     def _log_prior(self, models: NDArray[Any], junk: NDArray[Any] | None = None) -> Array:
-        """One frame more in every class than was counted, so that none dies at once."""
+        """ln of the prior of every row.  A class counts one frame more than it has, so that none dies out."""
         if junk is None:
             junk = np.full(self._n_junk, _JUNK_PRIOR * models.sum())
         total = models.sum() + junk.sum() + len(models) + len(junk)
@@ -220,6 +222,6 @@ class Workspace:
 
 @lru_cache(maxsize=4)
 def grid_of(level: int, symmetry: str, *, is_turned: bool) -> PoseGrid:
-    """The poses of a level; turned against the axes of a symmetry that was found, for which all stay."""
+    """The poses of a level, reduced by a given symmetry; or turned relative to the axes of a found one."""
     grid = make_grid("600-cell", level, symmetry)
     return grid.turned(_ASKEW) if is_turned else grid

@@ -1,4 +1,4 @@
-"""The course of a run: when a stage is over, which start goes on, when and why the run ends."""
+"""The course of a run: when a stage is over, which start goes on, and when and why the run ends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -8,23 +8,24 @@ import numpy as np
 
 from orienteer.compute.words import counted
 
-# Less than this is no gain: in nats per frame, and in the mean correlation of the halves.
+# Gains below these do not count: in nats per frame, and in the mean correlation of the halves.
 _SMALL_GAIN, _SMALL_AGREEMENT = 0.05, 0.005
-# Change that is still to come when a model has settled, relative to its contrast.
+# A model has settled if less change than this is still to come, relative to its contrast.
 _SMALL_REST = 0.1
-# Poses that frames are spread over, up to which they know where they belong: a grid leaves half as many.
+# Frames spread over at most this many poses count as oriented.  The grid spreads them over half as many.
 _FEW_POSES = 16.0
-# Iterations in a row below the best likelihood of a stage after which it is over.
+# A stage is over after this many iterations in a row below its best likelihood.
 _WORSE = 6
-# Share of the last ratio of changes in the mean ratio.
+# Weight of the newest ratio of two changes in the running mean of these ratios.
 _RATIO_SHARE = 0.3
-# Iterations of a stage after annealing: at least, and at least while frames hardly know their poses, whose
-# first steps say nothing about the many small ones that follow; at most, and at most in the last stage.
+# Fewest iterations of a stage after annealing: in general, and while frames are spread over many poses.  The
+# first steps of such frames say little about the many small ones that follow.
 _FEWEST, _FEWEST_FAINT = 3, 10
+# Most iterations after annealing: of a stage, and of the last stage.
 _MOST, _MOST_LAST = 60, 40
-# And at most while the number of models grows: one that is to be split need not be perfect.
+# The same while the number of models grows: a model that will be split need not be perfect.
 _MOST_GROWING = 15
-# Correlation of the halves below which a shell holds noise; and below which a whole run has failed.
+# Correlations of the halves: below the first a shell holds only noise, below the second the run has failed.
 _NO_SIGNAL, _NOTHING_FOUND = 0.05, 0.1
 
 Turn = Literal["go on", "next stage", "next start", "best start", "judge states", "end"]
@@ -32,16 +33,16 @@ Turn = Literal["go on", "next stage", "next start", "best start", "judge states"
 
 @dataclass(frozen=True)
 class Progress:
-    """What an iteration has come to.
+    """The numbers by which an iteration is judged.
 
-    log_likelihood : mean over the merged frames, in nats, of their evidence over all poses.
-    change : of the model since the iteration before, relative.
+    log_likelihood : mean evidence of the merged frames, over all poses, in nats.
+    change : relative change of the model since the iteration before.
     agreement : mean correlation of the halves over the scored shells; None without halves.
-    agreement_at_edge : the same, near the radius up to which pixels are scored; None where the next stage
-        goes no further.
-    resolution_A : of that radius.
-    iterations_done : iterations since the temperature came to its end; 0: it is still falling.
-    perplexity : effective number of poses that frames are spread over.
+    agreement_at_edge : the same over the shells near the largest scored radius; None if the next stage has
+        the same radius.
+    resolution_A : full-period resolution at that radius.
+    iterations_done : iterations since the temperature reached its end; 0: it is still falling.
+    perplexity : effective number of poses that a frame is spread over.
     """
 
     log_likelihood: float
@@ -55,21 +56,22 @@ class Progress:
 
 @dataclass
 class Course:
-    """Where a run is.  Every number is part of a checkpoint.
+    """Where a run is.  All fields are part of a checkpoint.
 
     iteration : iterations done; stage, start : counted from 0.
     last_log_likelihood, last_agreement, last_change : of the iteration before, in the same stage.
-    log_ratio : mean logarithm of the ratio of one change to the next.
-    best_log_likelihood, since_best : of a stage after annealing, and iterations that have not come near it.
+    log_ratio : running mean of ln(change / change of the iteration before).
+    best_log_likelihood, since_best : the best of the stage after annealing, and the iterations since one came
+        near it.
     found_nothing : whether the models show nothing but noise.
-    after_limit : the turn that would have come next when the limit ended the run; "" while it has not.
-    has_start : whether it is settled which start goes on: chosen of several, given, or shown by its symmetry.
-    has_asked_symmetry : whether this start was looked at for a symmetry that nobody gave.
-    tries_symmetry : whether the models are made symmetric on trial.
-    grows : whether there may be more states than there are models yet; the first stage is then done again.
-    led_stage : the stage that begins with the map of others, who have done the search; -1: none does.
-    is_patient : whether a first stage goes on while sentinels see nothing in its models, as long as it may:
-        these began at random.
+    after_limit : what would have come next when the limit of iterations ended the run; "" if it did not.
+    has_start : whether the start that goes on is known: chosen from several, given, or known by its symmetry.
+    has_asked_symmetry : whether this start was already searched for a symmetry that was not given.
+    tries_symmetry : whether the present models were made symmetric on trial.
+    grows : whether more models may be added; each time, the first stage is done again.
+    led_stage : the stage that begins with the map of another reconstruction, which did the search; -1: none.
+    is_patient : whether the first stage may go on, up to its limit, while its models make the sentinels no
+        likelier than a round object does; true if the models began at random.
     """
 
     n_stages: int
@@ -102,38 +104,38 @@ class Course:
 
     @property
     def is_at_limit(self) -> bool:
-        """Whether there may be no further iteration."""
+        """Whether the limit allows no further iteration."""
         return self.iteration >= self.most_iterations
 
     @property
     def patience(self) -> int:
-        """Iterations after annealing that a stage has at most."""
+        """Most iterations of the present stage after annealing."""
         if self.stage == 0 and self.grows and (self.has_start or self.n_starts == 1):
             return _MOST_GROWING
         return _MOST_LAST if self.is_last_stage else _MOST
 
     def enter(self, stage: int) -> None:
-        """A stage begins; likelihoods of other pixels cannot be compared with its own."""
+        """Begin a stage, and forget the numbers of the one before: its likelihoods were of other pixels."""
         self.stage = stage
         self.last_log_likelihood = self.last_agreement = -np.inf
         self.last_change = self.log_ratio = 0.0
         self.best_log_likelihood, self.since_best = -np.inf, 0
 
     def judge(self, now: Progress) -> Turn:
-        """Count an iteration and say what comes next; a limit of iterations is another question."""
+        """Count an iteration and decide what comes next, without regard to the limit of iterations."""
         self.iteration += 1
         return self._judge(now)
 
     def heed_sentinels(self, turn: Turn, iterations_done: int, *, is_no_better: bool, is_worse: bool) -> Turn:
-        """The turn, now that frames which no model has seen were asked.
+        """Correct a turn by what the sentinels show.
 
         iterations_done : as in :class:`Progress`.
-        is_no_better, is_worse : whether models explain them no better than a round object would, or surely
-            worse.
+        is_no_better, is_worse : whether the models explain the sentinels no better than a round object would,
+            or significantly worse.
         """
         if turn == "go on":
             return turn
-        # Faint frames leave a random start slowly: towards a round object first, and then away from it.
+        # Faint frames leave a random start slowly: first towards a round object, and then away from it.
         if self.stage == 0 and self.is_patient and is_no_better and iterations_done < self.patience:
             return self.take_back_the_end()
         if (turn == "end" and is_no_better) or (turn == "next stage" and is_worse):
@@ -142,7 +144,7 @@ class Course:
         return turn
 
     def heed_limit(self, turn: Turn) -> Turn:
-        """The turn, or the end where the limit of iterations comes first; a higher one goes on from there."""
+        """The turn, or the end if the limit of iterations is reached; with a higher limit the run goes on."""
         if not self.is_at_limit or turn == "end":
             return turn
         self.after_limit = turn
@@ -152,12 +154,12 @@ class Course:
         )
 
     def take_back_the_end(self) -> Turn:
-        """Go on after all: what the first stage could not see, a symmetry shows."""
+        """Go on after all, because a symmetry may show what the first stage could not."""
         self.finished, self.reason, self.found_nothing = False, "", False
         return "go on"
 
     def reopen(self) -> Turn:
-        """What comes next in a run that a lower limit had ended; otherwise it goes on."""
+        """What comes next after a resume: what the old limit prevented, if the limit was raised."""
         if not self.after_limit or self.is_at_limit:
             return "go on"
         turn, self.after_limit = cast(Turn, self.after_limit), ""
@@ -181,7 +183,7 @@ class Course:
             self.since_best = 0
         if now.iterations_done > 0:
             self.best_log_likelihood = max(self.best_log_likelihood, now.log_likelihood)
-        # A model that explains the frames less and less well is led astray by its own noise.
+        # A model that explains the frames less and less well is fitting its own noise.
         is_worse = self.since_best >= _WORSE
         has_begun = now.iterations_done >= fewest_iterations(now.perplexity)
         settled = out_of_patience or (has_begun and (is_worse or not is_better))
@@ -201,15 +203,15 @@ class Course:
         if not self.is_last_stage:
             return "next stage"
         if is_led_there and not settled:
-            return self._end("All frames hardly change the map any more that the run began with.")
+            return self._end("The map that the run began with hardly changes any more.")
         if out_of_patience and is_better:
             return self._end(f"The last stage was still improving slowly after {_MOST_LAST} iterations.")
         return self._end("An iteration at full resolution gains nothing any more.")
 
     def _is_led_there(self, now: Progress) -> bool:
-        """Whether a map that others have found hardly changes any more; poses are still to be refined.
+        """Whether the map of another reconstruction hardly changes any more.
 
-        Its likelihood goes on to rise a little while poses move by less than refining them does.
+        Its likelihood still rises a little, while poses move by less than their refinement will move them.
         """
         if self.stage != self.led_stage or now.iterations_done == 0:
             return False
@@ -236,17 +238,17 @@ class Course:
         return int(np.clip(np.ceil(np.log(_SMALL_REST / to_come) / self.log_ratio), 1, most))
 
     def _moves_noise(self, perplexity: float) -> bool:
-        """Whether nothing but noise moves a model, if neither likelihood nor agreement gain.
+        """Whether further changes of a model are only noise, if neither likelihood nor agreement improves.
 
-        At full resolution frames that know their poses have brought what they have within a few iterations.
-        Voxels of few photons go on to change for dozens more.
+        At full resolution, frames with known poses have given all their information after a few iterations.
+        Voxels with few photons keep changing for dozens more.
         """
         return self.is_last_stage and perplexity <= _FEW_POSES
 
     def _change_to_come(self, change: float) -> float:
-        """The sum of all later changes, if each is smaller than the one before by the same ratio.
+        """The sum of all later changes, if each is the one before times the same ratio r: c r / (1 - r).
 
-        Frames that hardly know their pose move a model in many small steps: a small step is not the last.
+        Faint frames move a model in many small steps, so a small step need not be the last.
         """
         if self.last_change > 0 and change > 0:
             newest = np.log(change / self.last_change)
@@ -269,29 +271,29 @@ class Course:
         return {f"course/{field.name}": getattr(self, field.name) for field in fields(self)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state; the limit is that of today."""
+        """Resume from a state, with the present limit of iterations."""
         for field in fields(self):
-            # Not all numbers were there when older checkpoints were written.
+            # Older checkpoints lack some of the fields.
             if field.name != "most_iterations" and f"course/{field.name}" in state:
                 setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))
 
 
 def fewest_iterations(perplexity: float) -> int:
-    """Iterations that a stage takes at least after annealing, if frames are spread over so many poses."""
+    """Fewest iterations of a stage after annealing, for frames with this perplexity."""
     return _FEWEST if perplexity <= _FEW_POSES else _FEWEST_FAINT
 
 
 def first_edge_shell(radius: int, voxels_per_speckle: float, order: int) -> int:
-    """The first of the shells that tell whether the halves agree near a radius, all in voxels.
+    """The first of the outer shells that decide whether the halves agree near a radius; all in voxels.
 
-    They are the outer tenth; of a symmetric particle, of which few voxels are independent, as many more as
-    keep the correlation of noise below what counts as none, but no more than the outer half.
+    These shells are the outer tenth.  A symmetric particle has fewer independent voxels and gets more shells:
+    enough that noise correlates by less than what counts as nothing, but at most the outer half.
 
     >>> first_edge_shell(40, 4.0, order=1), first_edge_shell(40, 4.0, order=2), first_edge_shell(40, 4.0, 60)
     (36, 33, 20)
     """
     shells = np.arange(radius)
-    # Friedel mates are one measurement.
+    # Friedel mates count as one measurement.
     independent = 4 * np.pi * shells**2 / voxels_per_speckle**3 / (2 * order)
     from_edge = np.cumsum(independent[::-1])[::-1]
     enough = int(np.flatnonzero(from_edge >= 1 / _NO_SIGNAL**2).max(initial=0))
@@ -299,7 +301,7 @@ def first_edge_shell(radius: int, voxels_per_speckle: float, order: int) -> int:
 
 
 def chosen_start(log_likelihood: Sequence[float]) -> str:
-    """One sentence about the start that goes on, the likeliest.
+    """One sentence about the likeliest start, which goes on.
 
     >>> chosen_start([-80.0, -75.5, -79.0])
     'Start 2 of 3 goes on: its log-likelihood is -75.5 nats per frame, those of the others -80.0, -79.0.'

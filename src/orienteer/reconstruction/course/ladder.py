@@ -1,4 +1,4 @@
-"""The stages of a run: resolution and orientations grow together, from a few speckles to the edge."""
+"""The stages of a run: resolution and grid become finer together, from a few speckles to the edge."""
 
 from dataclasses import dataclass, replace
 
@@ -6,21 +6,22 @@ import numpy as np
 
 from orienteer.compute.arrays import DeviceName
 
-# Speckles from the centre to the first radius.  Nearly round particles differ from their mean only beyond the
-# first few; an icosahedral virus was found from 11 on, sometimes from 9, never from 6.
+# Speckles from the centre to the radius of the first stage.  The first few speckles of nearly round particles
+# are round: an icosahedral virus was found with 11 speckles or more, sometimes with 9, never with 6.
 _FIRST_SPECKLES = 18.0
 _GROWTH = 1.5
-# Divisions of the 600-cell for each speckle to the radius: in the first stage, where frames are spread over
-# many poses, and in the others.
+# Divisions of the 600-cell per speckle from the centre to the radius: in the first stage, in which frames are
+# spread over many poses, and in the later ones.
 _FIRST_LEVELS_PER_SPECKLE, _LEVELS_PER_SPECKLE = 0.42, 0.7
 _COARSEST_LEVEL = 4
-# A first model is rough: it has fewer voxels across a speckle than the others, by this factor.
+# The first stage is rough: it has fewer voxels across a speckle than the later ones, by this factor.
 _FIRST_SAMPLING = 0.75
-# Poses that all frames meet in one pass.  Lists of poses of single frames cost more than a matrix product for
-# each pose, by far more on a GPU: 10 000 frames, 6 000 pixels and 245 820 poses are 0.1 s there.
+# Up to this many poses, all frames are compared with all poses, in one pass.  A list of poses for each frame
+# costs more per pose than a matrix product, and far more on a GPU, where products of 10 000 frames with
+# 6 000 pixels and 245 820 poses take 0.1 s.
 _MOST_AT_ONCE = {"cpu": 20_000, "cuda": 300_000}
-# How many times nearer the next pose is when likenesses lie between the poses, root mean square: 2.9 to 3.3
-# (I), 2.4 (O) and 1.9 to 2.0 (T) were measured, with 4 to 14 divisions.
+# By what factor (rms) the nearest pose is closer if equivalent poses lie between the poses of the grid.
+# Measured with 4 to 14 divisions: 2.9 to 3.3 (I), 2.4 (O) and 1.9 to 2.0 (T).
 _NEARER = {"I": 3.0, "O": 2.3, "T": 1.9}
 
 
@@ -28,12 +29,12 @@ _NEARER = {"I": 3.0, "O": 2.3, "T": 1.9}
 class Stage:
     """One stage of a run.
 
-    scored_inv_A : pixels up to here decide the orientation of frames.
-    merged_inv_A : pixels up to here are merged; the next stage scores them.
+    scored_inv_A : pixels up to this |q| orient the frames.
+    merged_inv_A : pixels up to this |q| are merged, so that the next stage can score them.
     level : divisions of the 600-cell.
-    voxel_inv_A : of the intensity.
-    in_two_passes : whether frames meet all poses of a grid of half as many divisions first, and of this one
-        only those below the likely ones.
+    voxel_inv_A : edge of a voxel of the intensity.
+    in_two_passes : whether frames are first compared with all poses of a grid with half as many divisions,
+        and in this one only with the poses below the likely ones.
     """
 
     scored_inv_A: float
@@ -44,11 +45,11 @@ class Stage:
 
     @property
     def first_level(self) -> int:
-        """Divisions of the grid whose poses all frames meet."""
+        """Divisions of the grid of which every frame is compared with all poses."""
         return self.level // 2 if self.in_two_passes else self.level
 
     def n_poses(self, order: int = 1) -> float:
-        """Poses of the 600-cell at this level, of which a point group of this order leaves one in so many."""
+        """Poses of the 600-cell at this level, over the order of the point group that reduces the grid."""
         return 10 * (5 * self.level**3 + self.level) / order
 
 
@@ -59,14 +60,14 @@ def ladder(
     """The stages from the first radius to the edge.
 
     edge_inv_A : largest |q| to be merged.
-    diameter_A : of the particle; 1 / diameter is a speckle.
-    finest_level : limit of the grids; 0: none.
-    voxel_inv_A : of the later stages.
-    device, group_order : what scores frames, and how many poses a symmetric particle has in one.
+    diameter_A : of the particle; a speckle is 1 / diameter wide.
+    finest_level : most divisions of any grid; 0: no limit.
+    voxel_inv_A : edge of a voxel in the later stages.
+    device, group_order : where frames are scored, and the order of the point group that reduces the grid.
     """
     radii = [min(edge_inv_A, _FIRST_SPECKLES / diameter_A)]
     if radii == [edge_inv_A]:
-        radii.append(edge_inv_A)  # the same radius again, on a finer grid
+        radii.append(edge_inv_A)  # a second stage with the same radius, but a finer grid
     while radii[-1] < edge_inv_A:
         following = radii[-1] * _GROWTH
         radii.append(edge_inv_A if following > 0.85 * edge_inv_A else following)
@@ -75,21 +76,21 @@ def ladder(
         share = _FIRST_LEVELS_PER_SPECKLE if i == 0 else _LEVELS_PER_SPECKLE
         level = max(_COARSEST_LEVEL, int(np.ceil(share * radius * diameter_A)))
         if finest_level:
-            # A limit holds for the last grid; the first stays as much coarser as it would be without.
+            # The limit is for the last grid; that of the first stage stays coarser by the usual ratio.
             most = int(np.ceil(finest_level * _FIRST_LEVELS_PER_SPECKLE / _LEVELS_PER_SPECKLE))
             level = min(level, max(_COARSEST_LEVEL, most) if i == 0 else finest_level, finest_level)
         merged = radii[min(i + 1, len(radii) - 1)]
         stage = Stage(radius, merged, level, voxel_inv_A=voxel_inv_A if i else voxel_inv_A / _FIRST_SAMPLING)
-        # The first stage begins with frames that are spread over all poses: there is nothing to leave out.
+        # In the first stage frames are spread over many poses: a second pass could leave out none.
         stages.append(_in_passes(stage, device, group_order, finest_level) if i else stage)
     return stages
 
 
 def askew_stages(stages: list[Stage], group: str, device: DeviceName) -> list[Stage]:
-    """The stages of a run that has found a symmetry, whose grids keep all poses and lie askew to it.
+    """The stages of a run that has found a symmetry: grids keep all poses, turned relative to its axes.
 
-    group : whose likenesses of each pose lie between the other poses, so that later grids of the groups of
-        polyhedra need fewer divisions.
+    group : the symmetry.  Turned like this, the equivalents of each pose lie between the other poses, so that
+        for polyhedra the later grids need fewer divisions.
 
     >>> stages = ladder(1 / 15, 900, 0)
     >>> [stage.level for stage in stages], [stage.level for stage in askew_stages(stages, "I", "cpu")]
@@ -104,7 +105,7 @@ def askew_stages(stages: list[Stage], group: str, device: DeviceName) -> list[St
 
 
 def _in_passes(stage: Stage, device: DeviceName, group_order: int = 1, finest_level: int = 0) -> Stage:
-    """The stage in as many passes as its grid needs, with an even number of divisions where these are two."""
+    """The stage in one pass, or in two if its grid is large; two passes need an even number of divisions."""
     level = stage.level
     if level < 2 * _COARSEST_LEVEL or stage.n_poses(group_order) <= _MOST_AT_ONCE[device]:
         return stage

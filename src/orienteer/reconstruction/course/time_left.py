@@ -1,4 +1,4 @@
-"""How long a run will still take, from how long its last iteration took."""
+"""Estimate how long a run will still take from the time of its last iteration."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from orienteer.reconstruction.course.ladder import Stage
 from orienteer.reconstruction.frames.pixels import PixelTable
 from orienteer.reconstruction.orienting.temperature import Annealing
 
-# Iterations that a later stage takes, as a rule.
+# Typical number of iterations of a later stage.
 _ITERATIONS_OF_STAGE = 5
 
 
@@ -23,16 +23,16 @@ def seconds_left(
     n_models: int = 1,
     most_models: int = 1,
 ) -> float:
-    """Time to the end, if later iterations take as long for each pose and pixel as this one did.
+    """Seconds to the end, if later iterations take as long per pose and pixel as this one did.
 
-    seconds : of an iteration of the present stage.
-    group_order : of the particle's symmetry, which leaves one pose in so many.
-    perplexity : effective number of poses that frames are spread over.
-    n_models : that there are, each of which takes its time; most_models : that there will be.
+    seconds : time of an iteration of the present stage.
+    group_order : order of the point group that reduces the grid.
+    perplexity : effective number of poses that a frame is spread over.
+    n_models, most_models : number of models now, and at the end; the time is proportional to it.
     """
     if course.finished:
         return 0.0
-    # In two passes the coarse grid costs most: of the fine one each frame meets only a few poses.
+    # Of two passes the first costs most: in the second each frame is compared with a few poses only.
     n_poses = [replace(stage, level=stage.first_level).n_poses(group_order) for stage in stages]
     cost = [
         n * len(pixels.choose(stage.scored_inv_A, stage.merged_inv_A)[0])
@@ -46,7 +46,7 @@ def seconds_left(
     if course.stage == 0:
         whole = Annealing(round(n_poses[0]), is_first=True, is_followed=annealing.is_followed)
         work += (course.n_starts - 1 - course.start) * (whole.iterations_left + fewest) * cost[0]
-        # One model after the other begins, and the first stage is done again with it.
+        # With each model that is added, the first stage is done again.
         again = Annealing(round(n_poses[0]), after_split=True).iterations_left + fewest
         work += sum(again * cost[0] * models for models in range(n_models + 1, last + 1))
     n_left = course.most_iterations - course.iteration

@@ -1,6 +1,6 @@
-"""What comes after an iteration, and how it begins: next stage or start, trial of a symmetry, or the end.
+"""What follows an iteration: another one, the next stage or start, the trial of a symmetry, or the end.
 
-The course judges by numbers; here they are handed to it, and what it decides is done.
+:class:`Course` decides from numbers; the functions here give it these numbers and carry out its decisions.
 """
 
 from typing import TYPE_CHECKING, cast
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def next_turn(emc: "Emc", now: Progress, likelihood: Likelihood, beta: float) -> tuple[Turn, str]:
-    """What comes after an iteration, and a sentence where a symmetry is tried instead of the end."""
+    """What comes after an iteration, and a sentence if a symmetry is tried before the run ends."""
     course, words = emc.course, ""
     turn = course.judge(now)
     if is_watched(course, turn):
@@ -39,7 +39,7 @@ def next_turn(emc: "Emc", now: Progress, likelihood: Likelihood, beta: float) ->
 
 
 def decide(emc: "Emc", turn: Turn) -> str:
-    """Say which start goes on, or decide about the number of states, where that comes next."""
+    """Choose the best start or decide about the number of states, if that comes next; returns a sentence."""
     turn = cast(Turn, emc.course.after_limit or turn)
     if turn == "best start":
         nats = [each["log_likelihood"] for each in emc.candidates] + [emc.course.last_log_likelihood]
@@ -51,12 +51,12 @@ def decide(emc: "Emc", turn: Turn) -> str:
 
 
 def take_turn(emc: "Emc", turn: Turn) -> str:
-    """Make ready for what comes next; one sentence where there is something to be said of it."""
+    """Prepare what comes next; returns a sentence for the user, or an empty one."""
     words, is_left = "", False
     if emc.course.tries_symmetry and turn not in ("go on", "end"):
         is_kept, words = settle_symmetry(emc)
         turn, is_left = "next stage" if is_kept else turn, not is_kept
-    # Whoever says how many starts there are gets as many, of which the best is looked at.
+    # If the user set the number of starts, all are made before the best is searched for a symmetry.
     is_asked = turn == "next stage" or (turn == "next start" and not emc.settings.starts)
     if not words and is_asked and seeks_symmetry(emc):
         if words := try_symmetry(emc):
@@ -66,7 +66,7 @@ def take_turn(emc: "Emc", turn: Turn) -> str:
     if is_left and not is_settled:
         emc.course.n_starts, turn = MOST_STARTS, "next start"
         words += (
-            " A nearly round particle may have ended beside the truth: there will be up to "
+            " With a nearly round particle, a start may reach a wrong solution: there will be up to "
             f"{MOST_STARTS} starts, and the next begins with the inverse of this one."
         )
     if turn == "next stage":
@@ -83,7 +83,7 @@ def take_turn(emc: "Emc", turn: Turn) -> str:
 
 
 def _take_best_start(emc: "Emc") -> str:
-    """Go on with the likeliest start; a sentence if a symmetry that it shows is tried."""
+    """Go on with the likeliest start; returns a sentence if that shows a symmetry, which is then tried."""
     best = int(np.argmax([candidate["log_likelihood"] for candidate in emc.candidates]))
     emc.course.start, emc.course.has_start = best, True
     emc.take_learnt(emc.candidates[best])
@@ -95,10 +95,10 @@ def _take_best_start(emc: "Emc") -> str:
 
 
 def _before_end(emc: "Emc") -> tuple[Turn, str]:
-    """What comes after a first stage that would end the run, and a sentence about it."""
+    """What follows a first stage that would end the run: a symmetry may still be tried.  And a sentence."""
     words = ""
     if emc.course.is_at_limit and (emc.course.tries_symmetry or seeks_symmetry(emc)):
-        return emc.course.take_back_the_end(), ""  # a higher limit comes here once more
+        return emc.course.take_back_the_end(), ""  # with a higher limit, the run returns to this point
     if emc.course.tries_symmetry:
         is_kept, words = settle_symmetry(emc)
         if is_kept:
@@ -109,7 +109,7 @@ def _before_end(emc: "Emc") -> tuple[Turn, str]:
 
 
 def _grow(emc: "Emc") -> None:
-    """Do what was decided about the number of models."""
+    """Carry out the decision about the number of models."""
     growth = emc.growth
     if growth.verdict in ("split", "begin again"):
         if growth.verdict == "begin again":
