@@ -1,4 +1,4 @@
-"""The end of a run: poses leave the grid, and frames are merged once more where they then lie."""
+"""The end of a run: poses leave the grid, and frames are merged once more at their refined poses."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -26,23 +26,24 @@ from orienteer.reconstruction.workspace import Part
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-# Frames spread over more poses than this, as a rule, know too little for a pose of their own to be merged at.
+# Frames are merged at refined poses only if their median perplexity is at most this: others are too uncertain
+# to have a single pose.
 _MOST_POSES = 64.0
-# Parabolas of a climb from the grid; and of the second climb, which begins so much narrower, since new models
-# hardly move the tops.
+# Parabolas of a climb from the grid; parabolas of the second climb; and by what factor that begins narrower,
+# because new models hardly move the maxima.
 _CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
 
 
 def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
-    """Move every frame from its best pose of the grid to the nearby top of its likelihood, and merge there.
+    """Move every frame from its best pose of the grid to the nearby maximum of its likelihood; merge there.
 
-    The new models are taken if the halves say that they are nearer to the truth, and if they make the frames
-    likelier, each of which meets the model of the half it does not belong to.  They are sharper than those of
-    the grid, and noisier where frames have many poses that are as good, as those of symmetric particles have:
-    the grid spreads a frame over all of them, and here it lies at one.  How likely frames are there would not
-    tell alone, since one of many poses always fits the noise.  Without halves nothing would tell, and the
-    models stay as they are.  Poses stay where they have climbed to, whichever models there are then.  Returns
-    whether the new ones were taken.
+    The new models are accepted if the halves show that they are nearer to the truth, and if they make the
+    frames likelier, each judged by the half that it does not belong to.  They are sharper than those from the
+    grid.  But they are noisier if frames have many equally good poses, as those of a symmetric particle have:
+    the grid spreads a frame over all of them, and here it is merged at one.  A higher likelihood alone would
+    prove nothing, because one of many poses always fits the noise.  Without halves there is no such test, and
+    the models stay as they are.  Frames keep the poses that they have climbed to in the models that are used
+    in the end.  Returns whether the new models were accepted.
     """
     if emc.known is not None and emc.known.are_all:
         return False
@@ -57,7 +58,7 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     for deposit in deposits:
         deposit.join(emc.mesh.all)
     found = emc.solve(deposits)
-    if not emc.mesh.all.bcast(emc.are_nearer(found)):  # one answer for all ranks, which may round otherwise
+    if not emc.mesh.all.bcast(emc.are_nearer(found)):  # ranks may round differently, but must decide alike
         return False
     emc.models = found.models
     _refine_parts(emc, likelihood, None, is_near=True)
@@ -87,7 +88,8 @@ def _refine_part(
 ) -> NDArray[np.int64]:
     """Refine this rank's share of the frames of a part; returns their places."""
     work, stage = emc.work, emc.work.stage
-    # Each half meets the model of the other, and the sentinels, which only the first grid has seen, the last.
+    # Each half is compared with the model of the other half, and the sentinels with the last one.  Sentinels
+    # were oriented on the coarse grid only, so their first step is wider.
     other = emc.n_halves - 1 - part if isinstance(part, int) else emc.n_halves - 1
     expander = work.expander(emc.models[other], emc.junk)
     step_deg = covering_bound_deg(stage.first_level if part == "sentinel" else stage.level)
@@ -123,10 +125,10 @@ def _refine_part(
 
 
 def _own_blocks(emc: "Emc", batches: Iterable[Batch]) -> Iterator[tuple[Batch, slice]]:
-    """The frames of each batch that climb together here.
+    """The frames of each batch that climb together on this rank: the same blocks on any number of ranks.
 
-    The last bits of a climb depend on who climbs together, and where no axis is better than another it then
-    goes along others.
+    The last bits of a climb depend on which frames climb together.  If no axis of a parabola is better than
+    another, these bits decide along which the climb goes on.
     """
     for batch in batches:
         for block in own_blocks(emc.work.mesh.poses, len(batch), emc.device == "cuda"):
@@ -137,7 +139,7 @@ def _keep_known(
     emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, frames: NDArray[np.int64],
     deposit: Deposit | None, is_near: bool,
 ) -> None:  # fmt: skip
-    """Frames (F,) of a batch stay where they were given to be, and are merged there, too."""
+    """Keep frames (F,) of a batch at their given poses, and merge them there."""
     if not len(frames):
         return
     xp, model = emc.xp, emc.table.model[batch.places[frames]]
@@ -157,10 +159,11 @@ def _keep_known(
 
 
 def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined, is_near: bool) -> None:
-    """Write down where frames have climbed to, and that all poses around the top are likelier by as much.
+    """Write the refined poses and scores into the table; the evidence rises by as much as the score.
 
-    Scores of a grid are those of a group's fluence, here they are of the frame's own: only where frames have
-    climbed before, and models may be new since, is the gain that over the table.
+    Scores on a grid use the fluence of a group, and these the frame's own: the two cannot be compared, and the
+    gain is that of the climb.  In the second climb the score in the table is of this kind already, and the
+    gain is the difference from it.
     """
     frames = to_numpy(refined.frames)
     score = to_numpy(refined.score) + emc.table.constants(likelihood, batch)[frames]

@@ -1,4 +1,4 @@
-"""What frames leave behind for the next models."""
+"""The sums that frames are merged into, and from which the next models are solved."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,20 +12,20 @@ from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.trilinear import insert_slices
 
-# The mass of a row is exact up to so many frames.
+# Sums of the mass of a row are exact for up to this many frames.
 _MOST_FRAMES = 2.0**20
 
 
 @dataclass(eq=False)
 class Deposit:
-    """What the frames of all batches leave behind.
+    """The sums of all merged frames: w = sum P phi c and k = sum P K, put back into the cube.
 
     sums : one accumulator of slices per model (``slicing.sums``).
     junk : (J, P, 2) float64 numerators and denominators of the junk classes, or None.
-    row_mass : (rows,) float64, responsibility of every row.
-    models : (M, n, n, n) float32, what the frames correct: of what they have, only what its slices have not
-        is left behind.  None: all that they have.
-    ratios : (M, P) float32 that slices of each model are multiplied with; None: they are as they are.
+    row_mass : (rows,) float64, summed responsibilities of every row.
+    models : (M, n, n, n) float32, the models that the frames correct: what their slices predict is subtracted
+        from the merged photons, k - w S W.  None: nothing is subtracted.
+    ratios : (M, P) float32 by which slices of each model are multiplied; None: by 1.
     """
 
     sums: list[Any]
@@ -38,11 +38,11 @@ class Deposit:
         self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,
         pixel_weights: Array, by_pixel: bool, weights: Array | None = None,
     ) -> None:  # fmt: skip
-        """Leave merged frames behind where slices of a model with these matrices (T, 3, 3) are taken.
+        """Add merged frames to the sums of a model, where slices with these matrices (T, 3, 3) are taken.
 
         values : (T, P) or (P, T) float32 merged photons, overwritten; row_weights : (T,) summed fluences.
-        weights : expected photons of the radial mean where pixels are missing, shaped like values,
-            overwritten; None: row_weights times pixel_weights (P,).
+        weights : photons that the radial mean predicts, shaped like values, overwritten; needed if pixels are
+            missing.  None: row_weights times pixel_weights (P,).
         """
         if self.ratios is not None:
             ratio = self.ratios[model]
@@ -57,11 +57,11 @@ class Deposit:
             )
 
     def add_mass(self, rows: slice | Array, mass: Array) -> None:
-        """Note the responsibility (T,) of rows, each named once; the order of batches changes no bit."""
+        """Add the masses (T,) of rows, each row at most once; the order of batches does not change a bit."""
         self.row_mass[rows] += in_parts(mass, _MOST_FRAMES)
 
     def with_model(self, other: "Deposit", model: int) -> "Deposit":
-        """With one more model, of which another deposit holds the sums."""
+        """This deposit with one more model, taken from another deposit."""
         own = slice(model, model + 1)
         return replace(
             self,
@@ -71,7 +71,7 @@ class Deposit:
         )
 
     def of_model(self, model: int) -> "Deposit":
-        """What was left behind for one model alone."""
+        """The deposit of one model alone."""
         own = slice(model, model + 1)
         return replace(
             self,
@@ -84,7 +84,7 @@ class Deposit:
         self, classes: slice | Array, values: Array, row_weights: Array, pixel_weights: Array, by_pixel: bool,
         weights: Array | None = None,
     ) -> None:  # fmt: skip
-        """Leave merged frames behind in junk classes; the other arguments are those of :meth:`add`.
+        """Add merged frames to junk classes; the other arguments are those of :meth:`add`.
 
         classes : (T,) each class at most once, or a slice of them.
         """
@@ -97,7 +97,7 @@ class Deposit:
         self.junk[classes, :, 1] += denominator
 
     def join(self, comm: Comm) -> None:
-        """Add up what all ranks have left behind; nothing is added afterwards."""
+        """Add up the deposits of all ranks; no frame may be added afterwards."""
         if comm.size == 1:
             return
         self.sums = [sums.joined(comm) for sums in self.sums]
@@ -107,5 +107,5 @@ class Deposit:
 
 
 def _joined(first: Array | None, second: Array | None) -> Array | None:
-    """One array after the other; None where either is."""
+    """Two arrays joined; None if one of them is None."""
     return None if first is None or second is None else array_namespace(first).concatenate([first, second])

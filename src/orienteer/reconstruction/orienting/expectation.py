@@ -1,7 +1,8 @@
-"""Expectation of one batch of frames: slice, score, normalise, in tiles of rows.
+"""Expectation of one batch of frames: slice the model, score, normalise; in tiles of rows.
 
-A row is a pose of a model; the rows of model m are m K .. (m + 1) K, and the junk classes, which do not
-rotate, come last.  The matrix of rows times frames exists only for the batch, whose size the planner chooses.
+A row is a pose of a model.  The rows of model m are m K .. (m + 1) K; the junk classes, which do not rotate,
+come last.  The matrix of all rows times all frames is never stored: only that of one batch, whose size the
+plan chooses.
 """
 
 from collections.abc import Sequence
@@ -27,19 +28,20 @@ def score_tile(
 ) -> Array:
     """Log-likelihoods (T, D) float32 of the rows of a tile for the frames of a batch.
 
-    slices : (T, P) or (P, T), as the batch wants them; or yet to be made, where :func:`can_fuse` says so.
-    one_term : whether one float16 term of an operand is enough where two would be taken.
+    slices : (T, P) or (P, T), in the layout of the batch; or a volume yet to be sliced, if :func:`can_fuse`.
+    one_term : whether a single float16 term is accurate enough for an operand that would otherwise have two.
     """
     found, _, _, law = _score_tile(likelihood, slices, batch, one_term)
     return found if law is None else law.scores(found, found)
 
 
 def can_fuse(likelihood: Likelihood, batch: Batch, expander: Expander, *, is_listed: bool = False) -> bool:
-    """Whether slices need not be seen to score the batch: operands of photon lists are made from the model.
+    """Whether a batch can be scored without storing slices: the operand is computed directly from the model.
 
-    So it is on the CPU where all frames share their operand, and slices are what the model has.
+    This needs lists of photons on the CPU, one operand for all frames, no forbidden pixels in single frames,
+    and slices that are not multiplied by ratios.
 
-    is_listed : whether groups of frames have rows of their own, and no operand to share.
+    is_listed : whether each group of frames has rows of its own, so that there is no operand to share.
     """
     group = batch.groups[0]
     return (
@@ -55,10 +57,10 @@ def can_fuse(likelihood: Likelihood, batch: Batch, expander: Expander, *, is_lis
 def _score_tile(
     likelihood: Likelihood, slices: Any, batch: Batch, one_term: bool = False
 ) -> tuple[Array, Array, Array, ScoreLaw | None]:
-    """Scores (T, D), the photons (T,) of each row at unit fluence on the scored pixels, and the offsets.
+    """Scores (T, D); photons (T,) of each row at unit fluence on the scored pixels; offsets; a law or None.
 
-    With a law there are products in the place of scores, of which it makes them.
-    one_term : whether one float16 term of an operand is enough where two would be taken.
+    If there is a law, the first are not scores but products, from which the law computes the scores.
+    one_term : as in :func:`score_tile`.
     """
     by_pixel = batch.by_pixel
     parts = []
@@ -101,20 +103,20 @@ def _score_tile(
 def expect(
     likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, beta: Array, store: ScoreStore
 ) -> Posterior:
-    """Expectation: the tempered posterior of every frame over all rows, kept in the store.
+    """Expectation (the E-step): the tempered posterior of every frame over all rows, kept in the store.
 
-    Ranks that share out the rows of the store take tiles as they come to them, and merge what they took.
+    Ranks that share the rows of the store take tiles as they become free, and later merge the same tiles.
     beta : (D,) or a number, inverse temperatures.
     """
     fused = can_fuse(likelihood, batch, expander)
     slices: Any
     tiles: Sequence[Tile]
-    # Ranks that share out tiles compare scores with those of one row, and must agree on terms, from which the
-    # scores of that row follow.  One rank alone does as they do: then it has the same bits.
+    # Scores are stored relative to those of the first row.  Ranks that share tiles must have the same first
+    # scores, and so the same number of terms.  A single rank does the same, to have the same bits.
     first = next(rows.tiles())
     one_term = _one_term_is_enough(likelihood, expander, rows, batch, first, beta)
     store.refer(_first_scores(likelihood, expander, rows, batch, first, one_term), beta)
-    # What is claimed by several has one order for all.
+    # Tiles that several ranks claim must have the same order on all of them.
     tiles = list(rows.tiles()) if store.comm.size > 1 else expander.tiles(rows)
     for tile in store.comm.claimed(tiles):
         with part("expand"):
@@ -131,9 +133,10 @@ def expect(
 def _one_term_is_enough(
     likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, tile: Tile, beta: Array
 ) -> bool:
-    """Whether one float16 term does for the operands of all frames, at the temperature that they have now.
+    """Whether operands with a single float16 term are accurate enough for all frames at their temperatures.
 
-    Two terms cost twice as much.  The first rows of a tile are tried; False where there is no choice.
+    Two terms cost twice as much.  The error is estimated from the first rows of a tile.  False if no product
+    has this choice.
     """
     if not any(group.product.may_take_one_term for group in batch.groups):
         return False
@@ -144,7 +147,7 @@ def _one_term_is_enough(
         own = group.columns
         fluence: Any = group.fluence if likelihood.needs_fluence_groups else batch.fluence[own]
         error = error_of_half(likelihood, slices[:N_ROWS], group.frames, fluence, betas[own])
-        if not error <= LARGEST_ERROR:  # nor what is not a number
+        if not error <= LARGEST_ERROR:  # this is also true for NaN
             return False
     return True
 

@@ -1,9 +1,9 @@
-"""Search from coarse to fine: frames meet all poses of a coarse grid, then only the children of good ones.
+"""Search from coarse to fine: all poses of a coarse grid, and then only the fine poses below likely ones.
 
-The first pass scores every coarse pose, as ``expectation.expect`` does.  Each
-frame then names the coarse poses that hold nearly all of its probability, and the second pass scores only the
-poses of the next finer grid below them.  The junk classes, which do not rotate, take part in the second pass
-for every frame: a coarse grid that misses the true pose cannot send a frame to the junk.
+The first pass scores every frame at every coarse pose, as ``expectation.expect`` does.  Each frame keeps the
+coarse poses that hold nearly all of its probability, and the second pass scores it only at their children,
+the poses of the next finer grid below them.  The junk classes, which do not rotate, are scored in the second
+pass for every frame, so that a frame is not taken for junk because the coarse grid misses its true pose.
 """
 
 from collections.abc import Iterator
@@ -40,18 +40,18 @@ from orienteer.reconstruction.orienting.listed_rows import (
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.states.posterior import StatePosterior
 
-# Scores of the second pass that are held at once; lists beside them take ten times their memory.
+# Most scores of the second pass that are held at once; their lists take ten times as much memory.
 _MOST_SCORES = {"cpu": 1 << 26, "cuda": 1 << 28}
 _FEWEST_SCORES, _BYTES_PER_SCORE = 1 << 20, 44
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of a batch on the fine rows that its frames have chosen.
+    """Scores of the frames of a batch on their own fine rows.
 
-    blocks : which fine rows and frames.
+    blocks : which fine rows belong to which frames.
     values : (n_values,) float32 log-likelihoods.
-    unit_photons : (T,) float64, photons that each chosen row expects at unit fluence on the scored pixels.
+    unit_photons : (T,) float64, photons that each of the rows predicts at unit fluence on the scored pixels.
     """
 
     blocks: BlockList
@@ -60,16 +60,16 @@ class Scored:
 
 
 class FineSearch:
-    """The grid below the grid of a row space, and the search that goes down to it.
+    """A coarse grid, the finer grid below it, and the search in both.
 
     parents : the coarse rows: M models times K poses, then J junk classes.
-    grid : their PoseGrid.
-    kept_mass : share of each frame's coarse probability whose children are searched.
-    score_bytes : memory that the scores of a batch may take; 0: a share of what machines have.
+    grid : the coarse PoseGrid.
+    kept_mass : share of each frame's coarse probability below which fine poses are searched.
+    score_bytes : memory that the scores of a batch may take; 0: a default for the device.
     tile_rows : fine rows that are sliced and scored together; 0: as many as coarse ones.
-    comm : ranks that share out the coarse rows of the same frames; each searches below its own.
-    same_parts : whether frames are searched in the same parts on any number of ranks; else in fewer on many,
-        of which each has memory for its own scores.
+    comm : ranks that share the coarse rows of the same frames; each searches below its own rows.
+    same_parts : whether frames are searched in the same pieces on any number of ranks.  Otherwise more ranks
+        use fewer pieces, because each has memory for its own scores.
 
     poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
         ones: models times fine poses, then the junk classes.
@@ -97,7 +97,7 @@ class FineSearch:
 
     @property
     def rows(self) -> RowSpace:
-        """The fine rows; classes are as frequent as among the coarse ones."""
+        """The fine rows; each model and junk class has the same prior as in the coarse rows."""
         parents, K = self.parents, len(self.parents.poses)
         M, xp = parents.n_models, array_namespace(parents.log_prior)
         classes = parents.log_prior[: M * K : K] - parents.poses.log_weights[0]
@@ -106,7 +106,7 @@ class FineSearch:
         return RowSpace(self.poses, M, log_prior, parents.n_junk, parents.tile_rows)
 
     def mass_of_parents(self, mass: Array) -> Array:
-        """What lies below each coarse row, (M K + J,) float64, of masses of all fine rows."""
+        """Sums (M K + J,) float64 of the masses of all fine rows over the children of each coarse row."""
         xp = array_namespace(mass)
         n_fine = self.parents.n_models * len(self.poses)
         total = xp.concatenate([xp.zeros(1), xp.cumsum(mass[:n_fine])])
@@ -117,7 +117,7 @@ class FineSearch:
     def coarse(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array
     ) -> Responsibilities:
-        """First pass: probabilities of the frames over coarse poses (of this rank), junk classes left out."""
+        """First pass: probabilities of the frames over the coarse poses (of this rank), without junk."""
         rows = self.parents
         n = rows.n_models * len(rows.poses)
         poses = RowSpace(rows.poses, rows.n_models, rows.log_prior[:n], 0, rows.tile_rows)
@@ -134,27 +134,27 @@ class FineSearch:
         blocks = select_blocks(coarse, self._child_start)
         if self.comm.size == 1 or not self.parents.n_junk:
             return self._with_junk(blocks, frames)
-        # Junk classes are met once: by the first rank, for all frames that any rank keeps.
+        # Junk classes are scored once: by the first rank, for all frames that keep poses on any rank.
         xp = array_namespace(coarse.row)
         kept_somewhere = self.comm.max((coarse.start[1:] > coarse.start[:-1]).astype(np.int32))
         return self._with_junk(blocks, xp.nonzero(kept_somewhere)[0]) if self.comm.is_first else blocks
 
     def in_pieces(self, coarse: Responsibilities) -> Iterator[Responsibilities]:
-        """The same frames part after part, such that the scores of a part are not too many to be held.
+        """The same frames in pieces, each small enough that its scores fit in memory.
 
-        Narrow posteriors are one part; faint frames, which keep nearly every pose, are many.
+        Frames with narrow posteriors fit in one piece; faint frames, which keep nearly every pose, need many.
         """
         xp = array_namespace(coarse.row)
         children = starts_of(xp.diff(self._child_start)[coarse.row])
         n_scores = xp.diff(children[coarse.start])
-        if self.same_parts:  # which frames are together decides about the last bits of what they leave behind
+        if self.same_parts:  # the last bits of the merged sums depend on which frames are in one piece
             n_scores = self.comm.sum(n_scores)
         scores, starts = to_numpy(starts_of(n_scores)), to_numpy(coarse.start)
         first = 0
         while first < coarse.n_frames:
             last = int(np.searchsorted(scores, scores[first] + self.most_scores, side="right")) - 1
             last = min(max(last, first + 1), coarse.n_frames)
-            if not self.same_parts:  # all ranks are at the same part, whatever each of them has to do
+            if not self.same_parts:  # all ranks must work on the same piece at the same time
                 last = int(self.comm.min(last))
             a, b = int(starts[first]), int(starts[last])
             start = xp.clip(coarse.start, a, b) - a
@@ -162,7 +162,7 @@ class FineSearch:
             first = last
 
     def score(self, likelihood: Likelihood, expander: Expander, batch: Batch, blocks: BlockList) -> Scored:
-        """Second pass: scores of each frame on its own blocks."""
+        """Second pass: scores of each frame on its own fine rows."""
         xp = array_namespace(batch.fluence)
         values = xp.empty(blocks.n_values, dtype=np.float32)
         unit = xp.empty(blocks.n_rows, dtype=np.float64)
@@ -188,11 +188,11 @@ class FineSearch:
         found: BlockResponsibilities, deposit: Deposit, pixel_weights: Array,
         states: StatePosterior | None = None,
     ) -> Array:  # fmt: skip
-        """Put the weighted frames back where their fine slices were taken.
+        """Add the frames, weighted, to the sums where their fine slices were taken.
 
-        deposit : its ``row_mass`` counts coarse rows: what is found below one belongs to it.
-        states : gathers how likely each model is for each frame; None: nobody asks.
-        Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
+        deposit : its ``row_mass`` is that of coarse rows: each gets the mass of its children.
+        states : collects how likely each model is for each frame; None: not needed.
+        Returns photons (D,) float64 that the responsible rows predict at unit fluence on the scored pixels.
         """
         blocks, xp = scored.blocks, array_namespace(found.probability)
         self._add_row_mass(found, deposit, batch.counted)
@@ -230,12 +230,12 @@ class FineSearch:
         fine_beta: float | Array, deposit: Deposit | None, pixel_weights: Array,
         states: StatePosterior | None = None,
     ) -> tuple[Posterior, Array | None]:  # fmt: skip
-        """Both passes and the merge of a batch, as ``expect`` and ``merge`` do on one grid.
+        """Both passes and the merge of a batch: the same as ``expect`` and ``merge`` on one grid.
 
         beta, fine_beta : inverse temperatures of the first and second pass.
-        deposit : None to orient only.
+        deposit : None: orient only.
         states : as in :meth:`merge`.
-        Returns the posterior, whose ``best_row`` is a fine row, and the expected photons.
+        Returns the posterior, whose ``best_row`` is a fine row, and the predicted photons as :meth:`merge`.
         """
         posteriors, expected = [], array_namespace(batch.fluence).zeros(len(batch), dtype=np.float64)
         for part in self.in_pieces(self.coarse(likelihood, expander, batch, beta)):
@@ -272,8 +272,8 @@ class FineSearch:
     def _tiles(self, blocks: BlockList) -> Iterator[tuple[BlockList, int | None]]:
         """Tiles of whole blocks of one model each, or of junk classes (None)."""
         start, coarse = blocks.on_host[0], to_numpy(blocks.coarse_row)
-        # Tiles end where those of the coarse rows do, which have one rank each: however many ranks there are,
-        # the same rows are together, and have the same bits.
+        # Each tile of coarse rows belongs to one rank.  No fine tile crosses from one into the next, so that
+        # the same rows are scored together, with the same bits, on any number of ranks.
         above = list(self.parents.tiles())
         bounds = [*np.searchsorted(coarse, [tile.first for tile in above]).tolist(), len(coarse)]
         for tile, first, end in zip(above, bounds[:-1], bounds[1:], strict=True):
@@ -300,13 +300,13 @@ class FineSearch:
         if counted is not None:
             own = xp.where(counted[owners_of(blocks).frame], found.probability, np.float32(0))
             found = replace(found, probability=own)
-        # A coarse row has one block, whose rows lie side by side: a difference of running sums is its mass.
+        # The fine rows of a coarse row are contiguous, so its mass is a difference of running sums.
         total = xp.concatenate([xp.zeros(1), xp.cumsum(in_parts(found.row_mass(), 2 * blocks.n_frames))])
         deposit.add_mass(blocks.coarse_row, xp.diff(total[blocks.block_start]))
 
 
 def joined_posteriors(parts: list[Posterior]) -> Posterior:
-    """Posteriors of all frames from those of parts; a frame is in one part, and unknown in the others."""
+    """Posteriors of all frames from those of parts; each frame is known in one part only."""
     joined = parts[0]
     xp = array_namespace(joined.entropy)
     for part in parts[1:]:

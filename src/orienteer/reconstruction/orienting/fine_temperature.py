@@ -22,11 +22,11 @@ def fine_inverse_temperature(
     search: FineSearch, likelihood: Likelihood, expander: Expander, sample: Batch, blocks: BlockList,
     target: float, limit: float = 1.0,
 ) -> float:  # fmt: skip
-    """The inverse temperature up to ``limit`` at which frames are spread over ``target`` fine rows.
+    """The inverse temperature, at most ``limit``, at which frames are spread over ``target`` fine rows.
 
-    sample : a few frames; blocks : the fine rows that they name in the first pass.
-    The result is that of a frame of fluence 1; ``posterior.tempering.inverse_temperatures`` gives that of
-    others, and bright frames count as much more as they are brighter.
+    sample : a few frames; blocks : the fine rows below the coarse rows that they keep in the first pass.
+    The result is for a frame of fluence 1; ``posterior.tempering.inverse_temperatures`` gives that of each
+    frame.  Frames are weighted by their fluence.
     """
     scored = search.score(likelihood, expander, sample, blocks)
     fluence = to_numpy(sample.fluence)

@@ -1,7 +1,7 @@
-"""Orientations that somebody has given: read by event id, kept as they are, and told of in every result.
+"""Given orientations: read by event id, used without a search, and mentioned in every result.
 
-This is the only place where a reconstruction may learn about orientations from anything but the frames, and
-only a setting that names where they are brings it here.
+This is the only place where a reconstruction may take orientations from anything but the frames, and it does
+so only if a setting names their file or column.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class KnownOrientations:
     """Orientations of N frames that are not searched for.
 
     quaternion : (N, 4) unit quaternions, scalar first; NaN where nothing is known.
-    origin : where they were found, in words.
+    origin : where they come from, in words.
     """
 
     quaternion: NDArray[np.float64]
@@ -32,7 +32,7 @@ class KnownOrientations:
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """(N,) which frames have one."""
+        """(N,) whether each frame has one."""
         return np.isfinite(self.quaternion[:, 0])
 
     @property
@@ -42,12 +42,12 @@ class KnownOrientations:
 
     @property
     def words(self) -> str:
-        """What must be said first of everything that came of them."""
+        """The sentence with which every result from given orientations must begin."""
         n, known = len(self.quaternion), int(self.is_known.sum())
         frames = f"all {counted(n, 'frame')}" if known == n else f"{known:,} of {counted(n, 'frame')}"
         return (
             f"The orientations of {frames} were given, not found: {self.origin}. "
-            "Sentinels, which no model learns from, are searched for all the same."
+            "The poses of sentinels, from which no model learns, are searched for all the same."
         )
 
 
@@ -56,7 +56,7 @@ def given_orientations(
 ) -> KnownOrientations | None:
     """The orientations that the settings name, for frames with these event ids (N,); None: none are named.
 
-    may_be_none : whether frames that are all without one are no mistake.
+    may_be_none : whether it is no error if none of the frames has one.
     """
     file, column = settings.known_orientations_file, settings.known_orientations_column
     if file and column:
@@ -75,7 +75,7 @@ def given_orientations(
     length = np.linalg.norm(found[known], axis=1)
     if (np.abs(length - 1) > _LENGTH_ERROR).any():
         raise SettingsError(
-            f"{origin}: some known orientations are no unit quaternions (their length is "
+            f"{origin}: some known orientations are not unit quaternions (the length of one is "
             f"{length[np.abs(length - 1).argmax()]:.3g}).",
             "Give w, x, y, z of the rotation that turns the particle.",
         )
@@ -84,7 +84,7 @@ def given_orientations(
     if not known.any():
         raise SettingsError(
             f"{origin}: none of the {counted(len(known), 'frame')} has an orientation there.",
-            "Are they those of these frames? They are told apart by their event ids.",
+            "Check that they belong to these frames: the two are matched by event id.",
         )
     whole = np.full((len(known), 4), np.nan)
     whole[known] = found[known] / length[:, None]
@@ -99,7 +99,7 @@ def _from_file(path: Path, event_id: NDArray[np.uint64]) -> NDArray[np.float64]:
         own = read_array(get_dataset(file, "event_id", "iu", (None,))).astype(np.uint64)
         quaternion = read_array(get_dataset(file, "quaternion", "f", (len(own), 4))).astype(np.float64)
     if len(np.unique(own)) < len(own):
-        raise FileError(path, "names some event ids twice.", "Each event has one orientation.")
+        raise FileError(path, "names some event ids twice.", "Give one orientation for each event.")
     order = np.argsort(own)
     place = np.minimum(np.searchsorted(own[order], event_id), max(len(own) - 1, 0))
     found = np.full((len(event_id), 4), np.nan)

@@ -1,4 +1,4 @@
-"""Frames whose pose is known are merged there; which state they show is still for the models to say."""
+"""Frames with a known pose are merged there; which state they show is still found with the models."""
 
 from dataclasses import dataclass, replace
 
@@ -19,11 +19,11 @@ from orienteer.reconstruction.states.posterior import StatePosterior
 
 @dataclass(frozen=True, eq=False)
 class KnownPoses:
-    """A search in which frames of known pose take no part.
+    """A search for the frames whose pose is not known; the others keep their known pose.
 
-    search : for the others; it is not asked where there are none.
-    grid : the rows that posteriors speak of.
-    quaternion : (N, 4) known poses of all frames of the data, NaN where there is none.
+    search : for frames without a known pose; None: there are none.
+    grid : the rows that the posteriors refer to.
+    quaternion : (N, 4) known poses of all frames of the data, NaN for those without one.
     comm : ranks that work on the same frames; each merges a part of them.
     """
 
@@ -46,7 +46,7 @@ class KnownPoses:
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
         pixel_weights: Array, states: StatePosterior | None = None,
     ) -> tuple[Posterior, Array]:  # fmt: skip
-        """As :class:`Search` says; the row of a known frame names its state, and any pose."""
+        """As :class:`Search` says; the row of a frame with a known pose gives its state, and no pose."""
         xp = array_namespace(batch.fluence)
         quaternion = self.quaternion[batch.places]
         known = np.flatnonzero(np.isfinite(quaternion[:, 0]))
@@ -97,7 +97,7 @@ class KnownPoses:
         probability = xp.exp(odds - evidence)
         best = probability.argmax(axis=0)
         expected[frames] = 0
-        # Masses are of coarse rows, where the grid is a fine one; only those of whole states matter.
+        # If the grid is a fine one, masses are those of coarse rows.  Only the sum over each state matters.
         n_coarse = (len(deposit.row_mass) - rows.n_junk) // M
         blocks = own_blocks(self.comm, len(frames), is_on_gpu(probability))
         for m in range(M):

@@ -1,7 +1,7 @@
-"""Score and merge listed pairs of rows and frames only: what coarse-to-fine search and refinement share.
+"""Score and merge only listed pairs of rows and frames, for the search from coarse to fine and refinement.
 
-The twins of ``score_tile`` and ``merge`` in ``expectation``, for frames that each
-have their own few rows.  Values lie pair after pair, as :class:`orienteer.posterior.blocks.BlockList` says.
+These are the twins of ``expectation.score_tile`` and ``maximisation.merge``, for frames that each have a few
+rows of their own.  Values are stored pair after pair, see :class:`orienteer.posterior.blocks.BlockList`.
 """
 
 from dataclasses import replace
@@ -20,10 +20,10 @@ from orienteer.reconstruction.frames.batch import Batch, Group
 from orienteer.slicing.turned import TurnedVolume
 from orienteer.source.sparse_photons import SparsePhotons
 
-# Parts of a photon that sums over frames are counted in: whole numbers of them add up in any order.
+# Sums over frames are counted in this part of a photon: whole numbers add up to the same in any order.
 _PARTS = 2.0**30
-# Says of frames that they forbid pixels, without a word about which: likelihoods then give denominators of
-# every pair.  One list for all, because a new one is looked through, and has to wait for a GPU.
+# An empty list of forbidden pixels.  A likelihood that sees one returns denominators of every pair.  The same
+# list serves all frames, because checking a new one would wait for the GPU.
 _FORBIDS = SparsePhotons(
     np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), n_pixels=0
 )
@@ -32,9 +32,9 @@ _FORBIDS = SparsePhotons(
 class Taken(NamedTuple):
     """Some pairs of a list of blocks.
 
-    blocks : the pairs alone, with the blocks and rows that have any.
-    rows : (T,) places of these rows among those of the whole list, or None for all of them.
-    values : (n_values,) places of their values in the whole list, or None for all of them.
+    blocks : these pairs, with the blocks and rows that have any of them.
+    rows : (T,) places of these rows in the whole list; None: all of them.
+    values : (n_values,) places of their values in the whole list; None: all of them.
     """
 
     blocks: BlockList
@@ -69,7 +69,7 @@ def pair_of_values(blocks: BlockList) -> Array:
 
 
 class Owners(NamedTuple):
-    """Whom every value belongs to: its chosen row (0 .. T) and its frame, (n_values,) int64 each."""
+    """What every value belongs to: a listed row (0 .. T) and a frame, (n_values,) int64 each."""
 
     row: Array
     frame: Array
@@ -84,14 +84,15 @@ def owners_of(blocks: BlockList) -> Owners:
 
 
 def sum_by(owner: Array, values: Array, n: int) -> Array:
-    """Sum of the values of each of n owners, (n,) float64; the order of the work changes no bit."""
+    """Sums of the values of each of n owners, (n,) float64; they do not depend on the order of the values."""
     xp = array_namespace(values)
     whole = xp.round(values.astype(np.float64) * _PARTS)
     if not is_on_gpu(values):
         return np.bincount(owner, weights=whole, minlength=n) / _PARTS
     from cupyx import scatter_add
 
-    # CuPy's bincount looks for the largest owner first, and waits for it.  Signs take care of themselves.
+    # CuPy's bincount first finds the largest owner, and waits for the GPU.  Sums of uint64 wrap around, so
+    # that negative numbers add up correctly, too.
     total = xp.zeros(n, dtype=np.uint64)
     scatter_add(total, owner, whole.astype(np.int64).view(np.uint64))
     return total.view(np.int64) / _PARTS
@@ -103,10 +104,10 @@ def score_listed(
 ) -> Array:  # fmt: skip
     """Log-likelihoods (n_values,) float32 of the listed pairs.
 
-    slices : (T, P) or (P, T) float32 as the batch wants them, one for every chosen row of the blocks; or yet
-        to be made, where ``can_fuse`` says so.
-    are_as_bright : whether slices are as bright, relative to the fluence of the group, as the frame of the
-        row; otherwise scores are moved to the fluence of the frame, to first order.
+    slices : (T, P) or (P, T) float32 in the layout of the batch, one for every row of the blocks; or a volume
+        yet to be sliced, if ``can_fuse``.
+    are_as_bright : whether each slice was already multiplied by the fluence of its frame over that of the
+        group; otherwise scores are corrected for the fluence of the frame, to first order.
     """
     xp = array_namespace(batch.fluence)
     values = xp.empty(blocks.n_values, dtype=np.float32)
@@ -129,8 +130,8 @@ def _score_group(likelihood: Likelihood, slices: Any, batch: Batch, group: Group
     operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
     lists = *blocks.on_host, blocks.frame
     product = listed_scores(group.product, operand, *lists)  # type: ignore[arg-type]
-    # Every value is a frame of its own, compared with one row: by how much the offsets of rows differ is
-    # given as a share that this frame does not see, which is what ``missing`` means.
+    # Every value is treated as a frame of its own that is compared with a single row.  The difference between
+    # the offset of that row and the mean is passed as ``missing``, the part that the frame does not see.
     middle = xp.asarray(offsets.mean()).reshape(1)
     unseen = (middle - offsets)[owners.row]
     if group.frames.missing is not None:
@@ -152,11 +153,12 @@ def _score_group(likelihood: Likelihood, slices: Any, batch: Batch, group: Group
 
 
 class Merged(NamedTuple):
-    """What listed pairs leave on their rows.
+    """Sums of the merged frames on the listed rows.
 
     values : numerators, in the layout of the batch.
     row_weights : (T,) float64.
-    weights : of every pixel, in the layout of the batch, where single frames forbid pixels; else None.
+    weights : of every pixel, in the layout of the batch, if single frames forbid pixels or there is a
+        background; else None.
     """
 
     values: Array
@@ -168,9 +170,9 @@ def merge_listed(
     likelihood: Likelihood, slices: Array | None, batch: Batch, blocks: BlockList, probability: Array,
     pixel_weights: Array,
 ) -> Merged:  # fmt: skip
-    """Frames put together on the listed rows, each with its probability.
+    """Merge frames on their listed rows, each weighted by its probability.
 
-    slices : of the chosen rows; needed only by the Gaussian likelihood.
+    slices : of the listed rows; needed only by the Gaussian likelihood.
     probability : (n_values,) float32.
     """
     xp = array_namespace(probability)
@@ -210,7 +212,7 @@ def _merge_group(
     likelihood: Likelihood, slices: Array | None, batch: Batch, group: Group, blocks: BlockList,
     probability: Array, pixel_weights: Array,
 ) -> tuple[Array, Array, Array, Array | None]:  # fmt: skip
-    """Merged photons, weights of rows (T,) and of pixels (P,), and what rows lose at forbidden pixels."""
+    """Merged photons, weights of rows (T,) and of pixels (P,), and the weights lost at forbidden pixels."""
     by_pixel, owners = batch.by_pixel, owners_of(blocks)
     lists = *blocks.on_host, blocks.frame
     product = None
@@ -239,13 +241,13 @@ def _merge_group(
 
 
 def _hidden(group: Group, values: Array, lists: tuple[Any, ...], by_pixel: bool) -> Array:
-    """The listed values summed where their frames forbid pixels, in the layout of the batch."""
+    """Sums of the listed values at the pixels that their frames forbid, in the layout of the batch."""
     hidden = listed_merge(_missing_of(group.frames), values, *lists)
     return hidden if by_pixel else hidden.T
 
 
 def _of_group(blocks: BlockList, group: Group, n_frames: int) -> tuple[BlockList, Taken]:
-    """The pairs of a group of frames, which count from 0 in the first of the two."""
+    """The pairs of a group of frames: with frames counted from the start of the group, and as taken."""
     first, last = group.columns.start, group.columns.stop
     if (first, last) == (0, n_frames):
         return blocks, Taken(blocks, None, None)
@@ -264,10 +266,10 @@ def _rows(slices: Any, rows: Array | None, by_pixel: bool) -> Any:
 
 
 def _frame_per_value(frames: FrameBatch, frame: Array, masked: bool = False) -> FrameBatch:
-    """Frames of no pixels, one for each value, with the sums of the frame that the value belongs to.
+    """One frame without pixels for each value, with the sums of the frame that the value belongs to.
 
     frame : (n_values,) int64.
-    masked : say that they forbid pixels; likelihoods then give the denominators of every pair.
+    masked : mark the frames as forbidding pixels, so that likelihoods return the denominators of every pair.
     """
     xp = array_namespace(frames.squares)
     sums = (frames.scored_photons[frame], frames.photons_total[frame], frames.squares[frame])
@@ -276,12 +278,12 @@ def _frame_per_value(frames: FrameBatch, frame: Array, masked: bool = False) -> 
 
 
 def _missing_of(frames: FrameBatch) -> SparseProduct:
-    """A product in which the pixels that frames forbid stand in for their photons; operands by pixel."""
+    """A product over the forbidden pixels of frames instead of their photons; operands are by pixel."""
     return SparseProduct(replace(frames, dense=None, photons=frames.missing, missing=None))
 
 
 def _ranges(first: Array, start: Array, n_entries: int) -> Array:
-    """first[i], first[i] + 1, ... for every i, as many as start (n + 1,) leaves room for: n_entries."""
+    """first[i], first[i] + 1, ... for every i: start[i + 1] - start[i] numbers each, n_entries in all."""
     xp = array_namespace(first)
     owner = owner_of(start, n_entries)
     return first[owner] + xp.arange(len(owner)) - start[owner]

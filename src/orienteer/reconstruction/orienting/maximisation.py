@@ -1,4 +1,4 @@
-"""Maximisation of one batch of frames: they are merged where they have their poses, in tiles of rows."""
+"""Maximisation of one batch of frames: each is merged at its poses, weighted by their probabilities."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from orienteer.reconstruction.stopwatch import part
 if TYPE_CHECKING:
     from orienteer.reconstruction.states.posterior import StatePosterior
 
-# No slice is so many times as bright as a round particle.
+# Limit of the brightness of a slice, relative to that of a round particle.
 _BRIGHTEST = 2.0**10
 
 
@@ -28,23 +28,23 @@ def merge(
     likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore,
     deposit: Deposit, pixel_weights: Array, states: "StatePosterior | None" = None,
 ) -> Array:  # fmt: skip
-    """Maximisation and compression: put the weighted frames back where their slices were taken.
+    """Maximisation and compression: add the frames, weighted, to the sums where their slices were taken.
 
-    pixel_weights : (P,) float32, correction of the pixels.
-    states : gathers how likely each model is for each frame; None: nobody asks.
-    Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
+    pixel_weights : (P,) float32, correction of the pixels times radial mean.
+    states : collects how likely each model is for each frame; None: not needed.
+    Returns photons (D,) float64 that the responsible rows predict at unit fluence on the scored pixels.
     """
     xp = array_namespace(batch.fluence)
     by_pixel = batch.by_pixel
     expected = xp.zeros(len(batch), dtype=xp.float64)
-    # Tiles may be those of any rank: what they expect adds up to the same in any order.
+    # Tiles may be on any rank, so expected photons are summed in a way that does not depend on the order.
     brightest = _BRIGHTEST * max(float(likelihood.pixels.scored(likelihood.pixels.reference).sum()), 1e-9)
-    # The product of a pair is in its score, where no pixel is missing.
+    # If no pixel is missing, the product of a row and a frame can be recovered from their score.
     rescores = likelihood.needs_product_to_merge and all(g.frames.missing is None for g in batch.groups)
     sees_slices = likelihood.needs_product_to_merge and not rescores
     with part("posterior"):
         mass = store.row_mass()
-        # One look at all of it: the GPU is not waited for in every tile.
+        # Copied once: otherwise every tile would wait for the GPU.
         on_host = to_numpy(mass)
         largest_offset = None
         if likelihood.needs_product_to_merge:
@@ -115,9 +115,9 @@ def merge(
 def _law_of_batch(
     likelihood: Likelihood, batch: Batch, largest_offset: float | None, sees_states: bool
 ) -> MergeLaw | None:
-    """How the weights of a batch follow from its distances alone, so that no table of them is made; or None.
+    """The law by which the weights of a batch follow from its scores, so that no table is made; or None.
 
-    So it is on the GPU, where a matrix product takes float16 and nothing differs from pixel to pixel.
+    There is one on the GPU, if products have float16 operands, and no pixel is missing or has a background.
     """
     group = batch.groups[0]
     at_once = (
@@ -142,10 +142,12 @@ def _deposited(
     likelihood: Likelihood, slices: Array | None, batch: Batch, responsibilities: Array, pixel_weights: Array,
     scores: Array | None, offsets: Array | None, largest_offset: float | None,
 ) -> tuple[Array, Array, Array | None]:  # fmt: skip
-    """Numerators in the layout of slices, weights of the rows, and full weights where these are no products:
-    pixels are missing, or have a background.
+    """Numerators in the layout of slices, weights of the rows, and the weights of every pixel, or None.
 
-    scores, offsets : (T, D), (T,), from which a likelihood that needs it gets its product; None: from slices.
+    Weights of every pixel are needed if pixels are missing or have a background; otherwise they are products
+    of the weights of rows and of pixels.
+    scores, offsets : (T, D), (T,), from which a likelihood that needs its product recovers it; None: it is
+        computed from the slices.
     """
     xp = array_namespace(responsibilities)
     by_pixel = batch.by_pixel

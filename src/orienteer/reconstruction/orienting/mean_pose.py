@@ -1,4 +1,4 @@
-"""The mean of a posterior around its likeliest pose, which lies between the points of the grid."""
+"""The mean of a posterior around its likeliest pose; it may lie between the points of the grid."""
 
 from typing import Any
 
@@ -11,19 +11,19 @@ from orienteer.orientation.point_group import PointGroup
 from orienteer.posterior.grouping import owner_of
 from orienteer.posterior.responsibilities import Responsibilities
 
-# Poses of a frame that are looked at: those around the likeliest one, and few others.
+# Likeliest poses of a frame that are used: those around the likeliest one, and a few others.
 _MOST_POSES = 32
-# Entries that are sorted at once: a sort takes six times the memory of what it sorts, and flat posteriors of
-# many frames are a good part of a card.
+# Entries that are sorted at once.  A sort takes six times the memory of its data, and flat posteriors of many
+# frames already fill a good part of a card.
 _SORTED_AT_ONCE = 1 << 22
 
 
 def likeliest(kept: Responsibilities, n_poses: int = _MOST_POSES) -> Responsibilities:
-    """The likeliest rows of each frame, at most so many, on the same device; no longer in order."""
+    """The likeliest rows of each frame, at most ``n_poses``, on the same device; rows are not in order."""
     xp, starts = array_namespace(kept.row), to_numpy(kept.start)
     chosen, first = [xp.zeros(0, dtype=np.int64)], 0
     while first < kept.n_frames:
-        # At least one frame at a time, and as many as are sorted in little memory.
+        # At least one frame at a time, and as many as the limit allows.
         last = int(np.searchsorted(starts, starts[first] + _SORTED_AT_ONCE, side="right")) - 1
         last = max(last, first + 1)
         chosen.append(_likeliest_entries(kept, starts, first, last, n_poses))
@@ -60,7 +60,7 @@ def mean_poses(
         models (junk) count for no pose.
     quaternions : (K, 4) poses of the grid; best : (D, 4) the likeliest pose of each frame.
 
-    Only the likeliest few poses of a frame count: spread posteriors have hundreds of thousands, far apart.
+    Only the likeliest few poses of a frame count; wide posteriors have hundreds of thousands, far apart.
     """
     kept, K = likeliest(kept), len(quaternions)
     row, frame = to_numpy(kept.row), to_numpy(kept.frame)

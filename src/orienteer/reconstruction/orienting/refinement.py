@@ -1,10 +1,10 @@
-"""Poses between the points of a grid: from each frame's best pose to the nearby top of its likelihood.
+"""Poses between the points of a grid: from each frame's best pose to the nearby maximum of its likelihood.
 
-All frames climb together.  Around every pose the scores in twelve directions give a parabola, whose top is
-the next pose and whose curvature is the precision to which the frame knows its pose.  Along axes that are
-conjugate to each other in one parabola the next has hardly any mixed terms, and six directions are enough.  A
-frame is then merged at a small cloud of poses as wide as that precision, each with its own probability: sharp
-frames at one place, faint frames spread as far as they must be.
+All frames climb together.  Scores in twelve directions around the pose of a frame are fitted by a parabola.
+Its maximum is the next pose, and its curvature gives the precision of the pose.  Along its conjugate axes the
+next parabola has hardly any mixed terms, so that six directions are enough.  The frame is then merged at a
+small cloud of poses as wide as that precision, each with its own probability: bright frames practically at
+one pose, faint frames spread as widely as their photons leave the pose uncertain.
 """
 
 from collections.abc import Iterator
@@ -27,31 +27,32 @@ from orienteer.slicing.turned import TurnedVolume
 
 _SIDES = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)], dtype=np.float64)
 _LENGTH = np.abs(_SIDES).sum(axis=1)
-# The centre and the twelve directions of a close-packed lattice: the fewest in which no quadratic form hides.
+# The centre and the twelve neighbours in a close-packed lattice: they determine every quadratic form.
 STENCIL = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 2] / np.sqrt(2)])
-# The centre and both ways along each axis: all that a quadratic form without mixed terms needs.
+# The centre and both directions along each axis: enough for a quadratic form without mixed terms.
 CROSS = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 1]])
-# A cross that stands for a Gaussian: a share in the centre, and the others where the variance is right.
+# A cross that represents a Gaussian: this share lies in the centre, and the other points lie where they give
+# the right variance.
 _CENTRE_SHARE = 0.4
 CLOUD = CROSS * np.sqrt(3 / (1 - _CENTRE_SHARE))
-# Of a Gaussian posterior each pose then has its share.
+# With these weights, each pose gets exactly its share if the posterior is Gaussian.
 CLOUD_LOG_WEIGHTS = np.log([_CENTRE_SHARE, *[(1 - _CENTRE_SHARE) / 6] * 6]) + 0.5 * (CLOUD**2).sum(axis=1)
-# Nats by which a pose must be better than one nearby to be taken instead of it; and as a share of the score.
-# Where it is better by less, a pose between them is taken: if rounding decided, ranks would come apart.
+# Two nearby poses count as equally good if their scores differ by less than this, in nats and as a share of
+# the score.  A pose between them is then taken: if rounding decided, results would differ from rank to rank.
 _TIE, _RELATIVE_TIE = 0.1, 1e-5
-# Entries of a symmetric matrix that a quadratic form in three variables has.
+# Upper triangle of a symmetric 3 x 3 matrix: the six products of a quadratic form in three variables.
 _FIRST, _SECOND = np.triu_indices(3)
 
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Poses of F frames of a batch at the tops of their likelihoods.
+    """Poses of F frames of a batch at the maxima of their likelihoods.
 
     frames : (F,) int64, places in the batch.
     model : (F,) int64.
     quaternions : (F, 4) float64.
-    score : (F,) float64 log-likelihood there, never less than where the climb began.
-    gain : (F,) float64, by how much more it is than there.
+    score : (F,) float64 log-likelihood at the pose, never less than where the climb began.
+    gain : (F,) float64, by how much the score rose in the climb.
     axes_rad : (F, 3, 3) float64 A; A A^T is the covariance of the posterior about the pose.  The columns are
         conjugate axes, as rotation vectors in the laboratory, none longer than the first step.
     """
@@ -71,11 +72,12 @@ def refine_poses(
     likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: Array, quaternions: Array,
     step_deg: float, *, n_steps: int = 4, tile_rows: int = 512,
 ) -> Refined:  # fmt: skip
-    """Climb from given poses to the nearby tops of the likelihood.
+    """Climb from given poses to the nearby maxima of the likelihood.
 
     frames : (F,) places in the batch; model : (F,) at least 0; quaternions : (F, 4) where to begin.
-    step_deg : first distance at which neighbours are looked at: about the covering radius of the grid.
-    n_steps : parabolas; each is up to 3 times narrower than the one before, until it fits the posterior.
+    step_deg : distance of the neighbours in the first parabola: about the covering radius of the grid.
+    n_steps : number of parabolas; each is up to 3 times narrower than the one before, until it is as wide as
+        the posterior.
     """
     xp = array_namespace(batch.fluence)
     frames, model, now = xp.asarray(frames), xp.asarray(model), xp.asarray(quaternions, dtype=np.float64)
@@ -93,7 +95,7 @@ def refine_poses(
         here = _mean(poses, xp.clip(1 - (top[:, None] - scores) / tie[:, None], 0, 1))
         best, best_score = _better(best, here, top - best_score, tie), xp.maximum(best_score, top)
         move, axes_in_steps, predicted = _top_of_parabola(scores, stencil)
-        # Where the parabola promises less than a neighbour has, the neighbour is the next pose.
+        # If the parabola predicts less than the best neighbour has, that neighbour is the next pose.
         along = xp.matmul(steps, move[..., None])[..., 0]
         now = _better(here, turned(now, along), predicted - top, tie)
         axes = xp.matmul(steps, axes_in_steps)
@@ -109,9 +111,9 @@ def refine_poses(
 
 
 def _better(one: Array, other: Array, gain: Array, tie: Array) -> Array:
-    """The better of two nearby poses (F, 4), or, where they are as good as each other, a pose between them.
+    """The better of two nearby poses (F, 4), or a pose between them if they are nearly equally good.
 
-    gain : (F,) nats of the other over the one; tie : (F,) nats that tell nothing.
+    gain : (F,) nats by which ``other`` is better; tie : (F,) nats that make no difference.
     """
     xp = array_namespace(gain)
     share = xp.clip(0.5 + 0.5 * gain / tie, 0, 1)
@@ -128,9 +130,9 @@ def merge_refined(
     likelihood: Likelihood, expander: Expander, batch: Batch, refined: Refined, deposit: Deposit,
     pixel_weights: Array, *, tile_rows: int = 512,
 ) -> Array:  # fmt: skip
-    """Merge refined frames at small clouds of poses around their tops.
+    """Merge refined frames at small clouds of poses around their refined poses.
 
-    deposit : its ``row_mass`` is left alone: a cloud belongs to no row of a grid.
+    deposit : its ``row_mass`` does not change, because a cloud belongs to no row of a grid.
     Returns the effective number of poses (F,) float64 that each frame was spread over.
     """
     xp = array_namespace(batch.fluence)
@@ -161,7 +163,7 @@ def signal_at(
     likelihood: Likelihood, expander: Expander, model: int, quaternions: Array, by_pixel: bool,
     tile_rows: int = 512,
 ) -> Array:  # fmt: skip
-    """Photons (F,) that a model expects on the scored pixels at unit fluence, at poses (F, 4)."""
+    """Photons (F,) that a model predicts on the scored pixels at unit fluence, at poses (F, 4)."""
     xp = array_namespace(quaternions)
     found = xp.zeros(len(quaternions))
     for first in range(0, len(quaternions), tile_rows):
@@ -205,8 +207,8 @@ def local_scores(
 ) -> Array:  # fmt: skip
     """Log-likelihoods (F, O) float64 of frames at O poses (F, O, 4) of their own.
 
-    Each slice is of one frame, and as bright as it: what a group shares to first order is exact here.  Bright
-    frames would otherwise err by many nats, and climb to a wrong top.
+    Each slice belongs to one frame and is multiplied by its fluence.  In groups fluences are right to first
+    order only; bright frames would then be wrong by many nats and climb to a wrong maximum.
     """
     xp = array_namespace(batch.fluence)
     scores = xp.empty(poses.shape[:2], dtype=np.float64)
@@ -228,7 +230,7 @@ def local_scores(
 
 
 def _brightness_in_group(likelihood: Likelihood, batch: Batch) -> Array | None:
-    """Fluence of each frame (D,) float32 over that of its group; None where it makes no difference."""
+    """Fluence of each frame (D,) float32 over that of its group; None if it makes no difference."""
     if not likelihood.needs_fluence_groups or all(group.is_even for group in batch.groups):
         return None
     xp = array_namespace(batch.fluence)
@@ -246,10 +248,11 @@ def turned(quaternions: Array, rotation_vectors: Array) -> Array:
 
 
 def _top_of_parabola(scores: Array, stencil: NDArray[np.float64]) -> tuple[Array, Array, Array]:
-    """Of scores (F, O) on a stencil (O, 3): where the top lies, main axes as columns, and the height there.
+    """The parabola through scores (F, O) on a stencil (O, 3): its maximum, main axes as columns, and height.
 
-    All in steps of the stencil; mixed terms that it does not see are 0.  A top further than a step away, or
-    none at all, becomes a step uphill; an axis along which the scores do not fall has the length of a step.
+    Lengths are in steps of the stencil; mixed terms that the stencil does not measure are 0.  If the maximum
+    is more than a step away, or there is none, the move is one step uphill.  An axis along which the scores
+    do not fall has the length of a step.
     """
     xp = array_namespace(scores)
     to_coefficients = xp.asarray(np.linalg.pinv(_quadratic_terms(stencil)))
@@ -276,7 +279,7 @@ def _quadratic_terms(points: Any) -> Any:
 
 
 def _tiles(model: Array, n_poses: int, tile_rows: int) -> Iterator[tuple[int, Array]]:
-    """Frames of one model at a time, as many as fit in a tile."""
+    """Frames in tiles: each of one model, and as many as fit."""
     xp = array_namespace(model)
     which = to_numpy(model)
     size = max(1, tile_rows // n_poses)

@@ -1,4 +1,4 @@
-"""Rows: what a frame may show.  A row is a pose of a model, or a junk class, which does not rotate.
+"""Rows: all that a frame may show.  A row is a pose of a model, or a junk class, which does not rotate.
 
 The rows of model m are m K .. (m + 1) K, and the junk classes come last.
 """
@@ -48,7 +48,7 @@ class RowSpace:
         return self.n_models * len(self.poses) + self.n_junk
 
     def tiles(self) -> Iterator[Tile]:
-        """The rows in tiles; no tile crosses a model."""
+        """The rows in tiles; no tile has rows of two models."""
         K = len(self.poses)
         for m in range(self.n_models):
             for first in range(0, K, self.tile_rows):

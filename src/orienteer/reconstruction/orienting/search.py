@@ -1,4 +1,4 @@
-"""How the frames of an iteration look for their poses: on one whole grid, or from a coarse one to a fine."""
+"""How the poses of frames are searched: with all poses of one grid, or in two passes from coarse to fine."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -26,15 +26,16 @@ from orienteer.reconstruction.states.posterior import StatePosterior
 if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
 
-# Faint frames keep many coarse poses; where more than this share of the fine ones lie below them, lists cost
-# more than the whole grid.  On an H200 a listed pose of a frame takes as long as 40 in matrix products.
+# Faint frames keep many coarse poses.  If more than this share of the fine poses lies below them, lists of
+# poses cost more than the whole grid: on an H200, a listed pose takes as long as 40 poses in matrix products.
 _LARGEST_SHARE: dict[DeviceName, float] = {"cpu": 0.2, "cuda": 0.02}
-# Frames from which the temperature of the second pass is taken: more name as many rows as all frames do.
+# Frames from which the temperature of the second pass is found.  More frames would together name nearly as
+# many rows as all frames do.
 N_SAMPLE = 16
 
 
 class Grid(Protocol):
-    """Rows that frames are compared with: ``poses`` and ``quaternions`` (K, 4) of a grid, in ``rows``."""
+    """A grid of poses that frames are compared with, and its rows."""
 
     @property
     def poses(self) -> Poses:
@@ -43,7 +44,7 @@ class Grid(Protocol):
 
     @property
     def quaternions(self) -> NDArray[np.float64]:
-        """The same in float64, (K, 4)."""
+        """Their quaternions in float64, (K, 4)."""
         ...
 
     @property
@@ -53,35 +54,37 @@ class Grid(Protocol):
 
 
 class Search(Protocol):
-    """Orients and merges batches of frames, at temperatures that hold for one iteration."""
+    """Orients and merges batches of frames, at the temperatures of one iteration."""
 
     @property
     def grid(self) -> Grid:
-        """The rows that posteriors speak of."""
+        """The rows that the posteriors refer to."""
         ...
 
     def inverse_temperatures(self, batch: Batch) -> Array:
-        """(D,) of the posteriors of a batch."""
+        """(D,) inverse temperatures of the posteriors of a batch."""
         ...
 
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
         pixel_weights: Array, states: StatePosterior | None = None,
     ) -> tuple[Posterior, Array]:  # fmt: skip
-        """Posteriors of a batch, which is merged, and the photons (D,) that it expects at unit fluence.
+        """Orient and merge a batch.
 
-        states : gathers how likely each model is for each frame; None: nobody asks.
+        states : collects how likely each model is for each frame; None: not needed.
+        Returns the posteriors, and the photons (D,) that the poses of each frame predict at unit fluence.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class WholeGrid:
-    """Every frame meets every pose.
+    """Every frame is compared with every pose of a grid.
 
     beta : inverse temperature of a frame of fluence 1.
-    below : the search whose fine grid this is, when masses are to be counted for the coarse rows above it.
-    comm : ranks that share out the poses of the same frames.
+    below : if this is the fine grid of a search in two passes, that search: masses are then counted for the
+        coarse rows.
+    comm : ranks that share the poses of the same frames.
     """
 
     grid: Grid
@@ -114,7 +117,7 @@ class WholeGrid:
 
 @dataclass(frozen=True, eq=False)
 class TwoPasses:
-    """Every frame meets every coarse pose, and then only the fine poses below the likely ones.
+    """Every frame is compared with every coarse pose, and then only with the fine poses below likely ones.
 
     beta, fine_beta : inverse temperatures of a frame of fluence 1, in the first and the second pass.
     """
@@ -144,10 +147,11 @@ def choose_search(
     work: "Workspace", likelihood: Likelihood, expander: Expander, sample: Batch, beta: float,
     kept_mass: float, states_per_frame: float = 1.0,
 ) -> Search:  # fmt: skip
-    """The search of an iteration: as the stage says, unless the frames are too faint for lists to pay.
+    """The search of an iteration: in two passes if the stage has them, unless the frames are too faint.
 
+    Faint frames keep so many coarse poses that comparing them with the whole fine grid is faster.
     sample : a few of the frames; beta : inverse temperature on the grid of the workspace.
-    states_per_frame : models that a frame is spread over, in each of which it has poses.
+    states_per_frame : models that a frame is spread over, with poses in each.
     """
     fine, poses = work.fine, work.mesh.poses
     if fine is None:
@@ -157,7 +161,7 @@ def choose_search(
     target = LAST_PERPLEXITY * states_per_frame
     fine_beta = fine_inverse_temperature(fine, likelihood, expander, sample, blocks, target)
     n_values = poses.sum(blocks.n_values)
-    # All frames of a half have one temperature: groups of ranks may differ by rounding.
+    # Groups of ranks may round differently, but all frames of a half must have the same temperature.
     n_values, fine_beta = work.mesh.half.bcast((n_values, fine_beta))
     device: DeviceName = "cuda" if is_on_gpu(sample.fluence) else "cpu"
     if n_values > _LARGEST_SHARE[device] * len(sample) * len(fine.rows):

@@ -1,4 +1,4 @@
-"""Frames that are never merged watch whether orientations are learnt or made up."""
+"""Sentinels, frames that are never merged, show whether the models explain new frames or only noise."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,32 +23,32 @@ from orienteer.reconstruction.states.posterior import StatePosterior
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-# Patterns less deep than this, in speckles, look the same after half a turn about the beam.
+# Patterns whose Ewald sphere is curved by less than this, in speckles, look the same after half a turn about
+# the beam.
 _FLAT_SPECKLES = 0.5
-# Sentinels only watch: looking at them in every iteration would cost as much as many frames.
+# Sentinels are oriented in every fifth iteration only: both halves orient all of them, which takes time.
 _EVERY = 5
-# Sentinels from which on their gain says something, the nats that one loses at most, and standard errors that
-# the gain must be above nothing.
+# Fewest sentinels whose gain says anything; most nats that one of them can lose; standard errors by which the
+# mean gain must be above or below 0 to count.
 _FEWEST, _LARGEST_LOSS, _ERRORS = 10, 3.0, 2.0
 
 
 def is_watched(course: Course, turn: Turn) -> bool:
-    """Whether the sentinels are looked at after an iteration: now and then, and when a stage is over."""
+    """Whether the sentinels are oriented after an iteration: every fifth time, and when a stage is over."""
     return turn != "go on" or course.iteration % _EVERY == 1
 
 
 @dataclass(frozen=True)
 class SentinelWatch:
-    """What the sentinels, which no model has seen, say about the models.
+    """How the models explain the sentinels, which no model has seen.
 
-    agreement_deg : median angle between the poses that the two halves give to each of them; NaN: there is one
-        model for all frames.
-    gain_nats : how much likelier the models make them than their radial mean does, mean over the sentinels.
-        Frames without any orientation gain less than nothing, whatever the halves agree about: models that
-        orient each other's frames may share what is only noise.  Shots of something else lose by far more
-        than noise can; what a sentinel loses is bounded.
+    agreement_deg : median angle between the poses that the two halves give to a sentinel; NaN without halves.
+    gain_nats : how much likelier the models make a sentinel than their radial mean does; the mean over all.
+        It is below 0 for frames without any orientation, even if the halves agree: halves that orient each
+        other's frames may share noise.  The loss of a single sentinel is limited, because a shot of something
+        else loses far more than noise can.
     error_nats : standard error of the gain.
-    n_sentinels : how many there are.
+    n_sentinels : their number.
     """
 
     agreement_deg: float
@@ -58,17 +58,17 @@ class SentinelWatch:
 
     @property
     def is_by_halves(self) -> bool:
-        """Whether two models have looked at them; one that nothing filters says too much of any frame."""
+        """Whether two halves oriented them; without halves no filter removes the noise of the model."""
         return bool(np.isfinite(self.agreement_deg))
 
     @property
     def is_no_better(self) -> bool:
-        """Whether the models explain frames that they have not seen no better than a round object would."""
+        """Whether the models explain the sentinels no better than a round object would."""
         return self._can_tell and self.gain_nats <= _ERRORS * self.error_nats
 
     @property
     def is_worse(self) -> bool:
-        """Whether they surely explain them worse."""
+        """Whether the models explain the sentinels significantly worse than a round object would."""
         return self._can_tell and self.gain_nats < -_ERRORS * self.error_nats
 
     @property
@@ -77,7 +77,7 @@ class SentinelWatch:
 
 
 def watch_of(state: Mapping[str, Any]) -> SentinelWatch | None:
-    """What the sentinels said last, from a state of the run."""
+    """The last result of the sentinels, from a state of the run."""
     if state["watch"] is None:
         return None
     agreement_deg, gain_nats, error_nats, n_sentinels = map(float, state["watch"])
@@ -85,10 +85,10 @@ def watch_of(state: Mapping[str, Any]) -> SentinelWatch | None:
 
 
 def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> SentinelWatch | None:
-    """Orient the sentinels by the model of each half, or by that of all frames.
+    """Orient the sentinels by the models of each half, or by those of all frames without halves.
 
     beta : inverse temperature of a frame of mean fluence.
-    None without sentinels.  Writes their poses into the table of frames.
+    Returns None without sentinels.  Writes their poses into the table of frames.
     """
     if not emc.sentinel.any():
         return None
@@ -110,7 +110,7 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Sentinel
                 states.add_all(store, work.rows)
                 states.join(comm)
             emc.table.note(work, likelihood, batch, posterior, own_beta, states)
-            # The likeliest of all ranks are among the likeliest of each: no more are sent.
+            # The likeliest poses of all ranks are among the likeliest of each rank: the others are not sent.
             best, kept = emc.table.quaternion[batch.places], join_lists(comm, likeliest(store.kept()))
             own_poses[batch.places] = mean_poses(kept, work.quaternions, best, emc.group, reach_deg)
             own_gains[batch.places] = to_numpy(
@@ -131,12 +131,12 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Sentinel
 
 def is_flat(emc: "Emc") -> bool:
     """Whether the patterns of a reconstruction look the same after half a turn about the beam."""
-    # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
+    # A pixel and its image after half a turn are not Friedel mates: they are 2 q_z = lambda q^2 off.
     depth_inv_A = emc.pixels.wavelength_A * emc.work.stage.scored_inv_A**2
     return bool(depth_inv_A * emc.diameter_A < _FLAT_SPECKLES)
 
 
 def _round_scores(likelihood: Likelihood, batch: Batch, round_slice: Array) -> Array:
-    """Log-likelihoods (D,) of a model that is its radial mean everywhere, so that every slice is this one."""
+    """Log-likelihoods (D,) of a round model, of which every slice is this one."""
     slices = round_slice[:, None] if batch.by_pixel else round_slice[None]
     return score_tile(likelihood, slices, batch)[0].astype(np.float64)

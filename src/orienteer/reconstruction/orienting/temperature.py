@@ -1,4 +1,7 @@
-"""Annealing that sets itself: posteriors narrow step by step, never sharper than grid or data allow."""
+"""Annealing: the temperature is chosen so that the perplexity of the frames falls step by step.
+
+Posteriors never become sharper than the grid can hold or than the likelihood itself.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,42 +16,43 @@ from orienteer.reconstruction.orienting.expectation import can_fuse, score_tile
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.workspace import Workspace
 
-# A start spreads every frame over this share of all poses.
+# At the beginning, every frame is spread over this share of all poses.
 _FIRST_SHARE = 0.08
-# And a state that has just been split, whose poses are nearly known, over this one.
+# After a split, when poses are nearly known, over this share.
 _SPLIT_SHARE = 0.01
-# Poses that a frame is left with: the neighbours that interpolate between the points of the grid.
+# The final perplexity: the neighbouring poses that interpolate between the points of the grid.
 LAST_PERPLEXITY = 8.0
-# What is left of the spread after an iteration: while the halves come to agree better, and where nothing is
-# learnt any more at the temperature of the moment.
+# Factor of the perplexity from iteration to iteration: while the agreement of the halves improves, and while
+# it does not, because this temperature teaches little more.
 _RATE, _QUICK_RATE = 0.85, 0.7
-# A smaller rise of the mean correlation of the halves is none.
+# Least rise of the mean correlation of the halves that counts as an improvement.
 _SMALL_RISE = 0.005
-# Frames from which the temperature is taken.
+# Frames that are scored to find the temperature.
 _SAMPLED_FRAMES = 128
-# Poses that a sampled frame is spread over at least; the largest step from pose to pose.
+# To find the temperature, frames are scored at every n-th pose.  A frame must still be spread over at least
+# so many of these; and n is at most so large.
 _FEWEST_SAMPLED, _LARGEST_STRIDE = 30.0, 8
 
 
 class Annealing:
-    """The spread of the posteriors from iteration to iteration.
+    """The schedule of the perplexity, and the inverse temperature that follows it.
 
-    target : effective number of poses that a frame is spread over next; the likelihood itself (inverse
-        temperature 1) is never sharpened.
-    iterations_done : iterations since the last target was reached.
+    target : perplexity of the next iteration; the inverse temperature never exceeds 1, the likelihood itself.
+    iterations_done : iterations since the end of the schedule was reached.
     inverse : the last inverse temperature.
-    is_untempered : whether it left the likelihood of every frame as it is.
-    is_followed : whether it is told how far the halves agree.  Of several states it is not: halves may agree
-        before these are known.  In the one mixture that was tried, maps were worse after quick steps.
+    is_untempered : whether it was 1 for practically every frame.
+    is_followed : whether the schedule depends on how far the halves agree.  With several states it does not,
+        because halves may agree before the states are separated.  (In the one mixture that was tried, maps
+        were worse after quick steps.)
     agreement : of the halves after the last iteration.
-    rate : what the next iteration leaves of the target.
+    rate : factor of the target from this iteration to the next.
     """
 
     def __init__(
         self, n_poses: int, *, is_first: bool = False, after_split: bool = False, is_followed: bool = False,
         likenesses: float = 1.0,
     ) -> None:  # fmt: skip
-        """likenesses : poses that have become alike; at first a frame keeps as many neighbours of each."""
+        """likenesses : equivalent poses of each orientation; at first a frame keeps neighbours of each."""
         share = _FIRST_SHARE if is_first else _SPLIT_SHARE if after_split else 0.0
         self.target = max(share * n_poses, likenesses * LAST_PERPLEXITY)
         self.iterations_done = 0
@@ -60,23 +64,23 @@ class Annealing:
 
     @property
     def iterations_left(self) -> int:
-        """Iterations until the last target is reached, most of which are quick where they may be."""
+        """Iterations until the last target is reached, mostly at the quick rate if that is allowed."""
         rate = _QUICK_RATE if self.is_followed else _RATE
         return max(0, int(np.ceil(np.log(self.target / LAST_PERPLEXITY) / -np.log(rate))))
 
     @property
     def stride(self) -> int:
-        """Of so many poses one is looked at next: spread posteriors are as well known from a part."""
+        """The temperature is found from every stride-th pose: enough for posteriors that are spread widely."""
         return int(np.clip(self.target / _FEWEST_SAMPLED, 1, _LARGEST_STRIDE))
 
     def inverse_temperature(
         self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64],
         states_per_frame: float = 1.0,
     ) -> float:  # fmt: skip
-        """Inverse temperature of a frame of mean fluence in the next iteration; narrows the target.
+        """Inverse temperature of a frame of mean fluence in the next iteration; lowers the target.
 
-        states_per_frame : models that a frame is spread over, in each of which it has poses.
-        It is taken from the scores of a few frames; others have theirs from ``inverse_temperatures``.
+        states_per_frame : models that a frame is spread over, with poses in each.
+        It is found from the scores of a few frames; ``inverse_temperatures`` gives that of each frame.
         """
         stride = self.stride
         scores, brightness = sample_scores(work, likelihood, models, fluence, stride)
@@ -86,7 +90,7 @@ class Annealing:
             scores, log_prior, self.target * states_per_frame / stride,
             brightness=brightness if work.is_grouped else None,
         )  # fmt: skip
-        # Done, too, when all the light is at the limit.
+        # The schedule also ends when the inverse temperature reaches its limit, as a mean over the photons.
         typical = inverse_temperatures(self.inverse, brightness).mean() if work.is_grouped else self.inverse
         self.is_untempered = bool(typical >= 1)
         if self.target <= LAST_PERPLEXITY or self.is_untempered:
@@ -95,10 +99,10 @@ class Annealing:
         return self.inverse
 
     def follow(self, agreement: float) -> None:
-        """Narrow as fast as the models can follow: their halves agree so well after an iteration.
+        """Choose the next rate from the agreement of the halves after an iteration.
 
-        Structure is found in the first iterations, or near the temperature at which it shows; what lies
-        between only sharpens posteriors, and need not be gone through in small steps.
+        Structure is found in the first iterations, or near the temperature at which it first shows.  Between
+        them posteriors only become sharper, for which large steps are enough.
         """
         self.rate = _RATE if agreement - self.agreement >= _SMALL_RISE else _QUICK_RATE
         self.agreement = agreement
@@ -118,7 +122,7 @@ class Annealing:
         self.target = float(state["annealing/target"])
         self.iterations_done = int(state["annealing/iterations_done"])
         self.inverse = float(state["annealing/inverse"])
-        # Older checkpoints have neither.
+        # Older checkpoints lack these two.
         self.agreement = float(state.get("annealing/agreement", -np.inf))
         self.rate = float(state.get("annealing/rate", _RATE))
 
@@ -126,10 +130,10 @@ class Annealing:
 def sample_scores(
     work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64], stride: int = 1
 ) -> tuple[Array, Array]:
-    """Scores (rows, D) of a few frames of a half against the model that orients them; their fluences.
+    """Scores (rows, D) of a few frames of one half with the model that orients them; and their fluences.
 
-    One half stands for both: to slice another model would cost more than to score these frames.
-    stride : every so many poses are looked at.
+    One half stands for both, because slicing another model costs more than scoring these frames.
+    stride : only every so many poses are scored.
     """
     xp = work.xp
     poses = Poses(xp.ascontiguousarray(work.poses.matrices[::stride]), work.poses.log_weights[::stride])
