@@ -55,7 +55,7 @@ def test_a_background_of_gaussian_noise_is_refused_before_anything_begins(tiny: 
 
 
 def test_one_frame(tiny: Any) -> None:
-    with pytest.raises(OrienteerError, match="1 frame cannot be parted"):
+    with pytest.raises(OrienteerError, match="1 frame cannot be split"):
         reconstruct(first_frames(tiny, 1))
 
 
@@ -100,7 +100,7 @@ def test_counts_too_large_for_single_precision_are_remarked_upon(tiny: Any) -> N
 
 def test_frames_that_are_all_the_same(tiny: Any) -> None:
     emc = reconstruct(tiny.source(frames=np.ones_like(changed(tiny))))
-    assert [remark for remark in emc.remarks if "do not tell the size" in remark]
+    assert [remark for remark in emc.remarks if "the size of the particle cannot be measured" in remark]
     assert is_sound(emc)
 
 

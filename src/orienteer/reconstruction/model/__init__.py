@@ -1,1 +1,1 @@
-"""From deposits to models of the intensity, relative to its radial mean."""
+"""From the sums of merged frames to models of the intensity, relative to its radial mean."""

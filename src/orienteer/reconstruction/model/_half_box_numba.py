@@ -1,7 +1,7 @@
-"""Half cubes in and out of the boxes of their transforms, in one pass each.
+"""Copy half cubes into and out of the boxes of their transforms, in one pass each.
 
 A half cube (n // 2 + 1, n, n) has the planes x >= 0 of a cube that is its own mirror image.  In a box
-(m // 2 + 1, m, m) its centre is the first number, and what lies before it along y and z comes at the end.
+(m // 2 + 1, m, m) its centre is the first number; negative y and z wrap around to the end.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def multiply(values, curve, index, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, parallel=True, cache=True)
 def is_mirrored(cube, tolerance):  # type: ignore[no-untyped-def]
-    """Whether a cube (n, n, n) is the same at -q as at q, but for a share of the larger of both."""
+    """Whether a cube (n, n, n) is the same at -q as at q, within a share of the larger of both values."""
     n = len(cube)
     flat = cube.reshape(n, n * n)
     differs = np.zeros(n // 2 + 1, np.bool_)

@@ -1,4 +1,4 @@
-"""Merged sums on the CPU: their mirror images, and what they correct in a model, each in one pass."""
+"""CPU twin of ``relative_intensity``: means with the mirror image, and corrections, each in one pass."""
 
 import numpy as np
 from numba import njit, prange
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 
 def both_friedel(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means (n, n, n, 2) of sums and of those at -q; what has no mate in an even cube stays as it is."""
+    """Means (n, n, n, 2) of sums at q and at -q; voxels without a mate, in an even cube, do not change."""
     sums = np.ascontiguousarray(sums)
     out = np.empty_like(sums)
     mirror(sums, out)
@@ -33,7 +33,7 @@ def mirror(sums, out):  # type: ignore[no-untyped-def]
 
 
 def corrected(model: NDArray[np.float32], sums: NDArray[np.float64], prior: float) -> NDArray[np.float32]:
-    """A relative intensity (n, n, n), moved by what frames have more than its slices: sums (n, n, n, 2)."""
+    """As ``relative_intensity.corrected``, for sums (n, n, n, 2)."""
     model, sums, n = np.ascontiguousarray(model), np.ascontiguousarray(sums), len(model)
     out = np.empty(model.shape, np.float32)
     correct(model.reshape(n, -1), sums.reshape(n, -1, 2), prior, out.reshape(n, -1))

@@ -1,9 +1,9 @@
-"""Wiener filter of a merged intensity: what two halves agree about, by shell and by distance in the particle.
+"""Wiener filter of a merged intensity: keep what two halves agree about.
 
-The transform of an intensity is the autocorrelation of the particle, which ends at the particle's diameter;
-the noise of voxels goes on to the end of the box.  How far the signal reaches need not be known: where the
-autocorrelations of two halves do not agree, there is none.  So fine voxels, which interpolation needs, cost
-no signal over noise.
+The transform of an intensity is the autocorrelation of the particle.  It ends at the diameter of the
+particle, while the noise of voxels extends to the end of the box.  The diameter need not be known: where the
+autocorrelations of the two halves do not agree, there is no signal.  So the fine voxels that interpolation
+needs do not cost signal over noise.
 """
 
 import numpy as np
@@ -23,37 +23,38 @@ from orienteer.reconstruction.model.relative_intensity import (
     smoothed,
 )
 
-# Largest error of a gain, when the gains of all shells are put together from a few that are common to them.
+# Largest error of a gain when the gains of all shells are approximated by a few common factors.
 _GAIN_ERROR = 0.01
-# Where frames meet a model, overshoots at dark places end here, or single photons there would decide.
+# Least intensity of a model that frames are compared with: otherwise single photons at dark places, where the
+# filter overshoots, would decide about poses.
 LEAST_INTENSITY = 0.02
-# Of a result; nothing is so dark that not one photon could come from there.
+# Least intensity of a result: no place is so dark that no photon could ever come from it.
 _DARKEST = 1e-3
-# What a shell is known at least, so that what leaks in from its neighbours is not taken for its own.
+# Least weight of a shell, so that what leaks in from its neighbours is not taken for its own.
 _LEAST_KNOWN = 0.02
-# A shell of which less than this share is told has nothing to give back.
+# Least weight of a shell whose contrast is restored: with a smaller share, nothing is left to restore.
 _LEAST_TOLD = 1e-4
-# Correlation of voxels as they are from which on it is known well.
+# Correlation of the unfiltered halves above which it is a good measure of the noise.
 _AGREE_AS_THEY_ARE = 0.5
-# Standard errors of a shell's covariance below which it says nothing.
+# A covariance of a shell says nothing below this many standard errors.
 _CHANCE = 3.0
-# Fully developed speckles deviate by as much as their mean, those of a symmetric particle by 2^0.5 of it.
+# Largest contrast, relative to the mean: 1 for fully developed speckles, 2^0.5 for a symmetric particle.
 _LARGEST_CONTRAST = 2**0.5
 
 
 class WienerFilter:
-    """Keeps S / (S + N) of every deviation from the shell means.
+    """Keeps S(r) / (S(r) + N(q)) of every deviation from the shell means.
 
-    S, the power of the signal by distance in the autocorrelation, and N, the noise over the signal of each
-    shell of the intensity, both come from two halves.
+    S is the power of the signal at each distance r of the autocorrelation.  N is the noise over the signal in
+    each shell q of the intensity.  Both are measured from two halves.
 
-    order : operations of the point group that the cubes have been averaged over.
+    order : order of the point group that the cubes were averaged over.
     contrast : (shells,) rms deviation of the signal from the mean of its shell.
-    power : (distances,) of the signal by distance in voxels of the autocorrelation, its mean over the box 1.
-    noise : (shells,) noise over signal in a voxel of one half.
-    correlation : (shells,) of the halves about the shell means, when distances without signal are left out.
-        Filtered halves also agree about what leaks into a shell from those around it; so it is not more than
-        the halves as they came and the filter's gain in signal over noise allow.
+    power : (distances,) S at each distance in voxels of the autocorrelation, with a mean of 1 over the box.
+    noise : (shells,) N, noise over signal in a voxel of one half.
+    correlation : (shells,) of the filtered halves about the shell means.  Filtered halves also agree about
+        what leaks into a shell from its neighbours.  So it is limited to what follows from the correlation of
+        the unfiltered halves and the gain of the filter in signal over noise.
     """
 
     def __init__(self, first: Array, second: Array, exposure: Array, order: int = 1) -> None:
@@ -67,19 +68,19 @@ class WienerFilter:
         self.contrast = _contrast(cross, squares, n_voxels_of_shells(first) / order)
         ones = np.ones_like(self.noise)
         for _ in range(2):
-            # Shells of little contrast must not drown in those beside them, nor known ones in noise.
+            # Scaled so that shells with little contrast are not lost beside others, nor good ones in noise.
             scale = 1 / self.contrast / (1 + self.noise)
             self.power, number = _common_power(*(transformed(half, scale) for half in halves))
             a, b = self._filter(halves, [ones, ones])
             agreement = _of_whole_shells(half_correlation(a, b, exposure))
-            # The filter has kept so much more of the signal than of the noise.
+            # How much more of the signal than of the noise the filter keeps.
             gain = self.power / (self.power + 1)
             kept = (number * self.power * gain**2).sum() / max((number * gain**2).sum(), 1e-300)
             agreed = np.clip(smoothed(agreement), 1e-4, 1.0)
-            # Where voxels agree as they are, what filtered ones disagree about has leaked in.
+            # If unfiltered voxels agree better than filtered ones, the difference has leaked in.
             self.noise = np.minimum((1 - agreed) / agreed * kept, most_noise)
         came = np.clip(smoothed(smoothed(as_they_came)), -0.99, 1.0)
-        # Less signal than noise by chance is none, and a filter makes it no less.
+        # A correlation that is negative by chance means no signal; the filter does not change it.
         gained = np.where(came > 0, kept * came / (kept * came.clip(0) + 1 - came), came)
         self.correlation = np.minimum(agreement, gained)
 
@@ -88,10 +89,11 @@ class WienerFilter:
     ) -> Array:
         """The filtered cube (n, n, n) float32.
 
-        is_half : whether the values have the noise of one half, and not that of both together.  Frames meet
-            halves only; in the whole, dark places may be dark.
-        told : (n, n, n), share of the deviation of each voxel that is left where a prior holds it to the mean
-            of its shell; None: all.  Over the voxels of a speckle it is given back.
+        is_half : whether the values have the noise of one half, or that of both together.  Frames are
+            compared with halves only; in a model of all frames, dark places may be dark.
+        told : (n, n, n), the share of each voxel's deviation that the frames contributed, beside the prior
+            that pulls it to the mean of its shell; None: all.  Over the voxels of a speckle, the rest is
+            restored.
         """
         least = LEAST_INTENSITY if is_half else _DARKEST
         return self.filtered([(values, exposure, is_half)], least, told)[0]
@@ -102,9 +104,9 @@ class WienerFilter:
         least: float = LEAST_INTENSITY,
         told: Array | None = None,
     ) -> list[Array]:
-        """Several filtered cubes: values, exposure and is_half of each, in less time than one by one.
+        """Several filtered cubes, given values, exposure and is_half of each: faster than one by one.
 
-        least : no value is lower; told : as above, of all cubes.
+        least : lower limit of the values; told : as above, for all cubes.
         """
         n, told_too = len(cubes), [] if told is None else [told]
         alike = halved([cube for values, exposure, _ in cubes for cube in (values, exposure)] + told_too)
@@ -113,7 +115,7 @@ class WienerFilter:
         noise = [self.noise if is_half else self.noise / 2 for _, _, is_half in cubes]
         kept = self._filter([deviation for deviation, _ in parts], noise, alike[-1] if told_too else None)
         xp = array_namespace(kept[0])
-        # A shell that no frame shows keeps its mean, whatever leaks in from those around it.
+        # A shell without any exposure stays at its mean, whatever leaks in from its neighbours.
         shown = [by_shell(shell_sums(exposure) > 0, kept[0]) for exposure in exposures]
         return [
             whole(xp.maximum(mean + deviation * seen, np.float32(least)))
@@ -123,10 +125,10 @@ class WienerFilter:
     def _filter(
         self, deviations: list[Array], noise: list[NDArray[np.float64]], told: Array | None = None
     ) -> list[Array]:
-        """Deviations of which S / (S + noise) is kept, shells weighed by what is known of them.
+        """Keep S / (S + noise) of deviations, with shells weighted by how well they are known.
 
-        What is filtered is divided by its weights, filtered alike.  Where a prior has left but a share of
-        each deviation, these shares are weights, too: the sum of photons over that of exposures.
+        The result is divided by the weights, filtered in the same way.  If ``told`` is given, these shares
+        are weights, too: the sum of photons over that of exposures, within a speckle.
         """
         cube = deviations[0]
         xp = array_namespace(cube)
@@ -151,9 +153,9 @@ class WienerFilter:
 
 
 def _filter_by_shell(transform: Array, gain: NDArray[np.float64], cube: Array) -> Array:
-    """The cube (n, n, n) float32 of a transform, with a gain (shells, distances) for every shell.
+    """The cube (n, n, n) float32 of a transform, filtered with gains (shells, distances), one row per shell.
 
-    A filter costs a transform, so shells share a few: the gains change slowly from shell to shell.
+    Each gain costs a transform, so that all shells share a few: gains change slowly from shell to shell.
     """
     return filtered(transform, *_few_factors(gain), cube)
 
@@ -161,15 +163,15 @@ def _filter_by_shell(transform: Array, gain: NDArray[np.float64], cube: Array) -
 def _contrast(
     cross: NDArray[np.float64], squares: list[NDArray[np.float64]], n_voxels: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Rms of what two halves have in common in each shell, or what they might have by chance if more."""
-    # Friedel mates are one measurement.
+    """Rms of what two halves have in common in each shell, but no less than they might have by chance."""
+    # Friedel mates count as one measurement.
     by_chance = np.sqrt(squares[0] * squares[1] / np.maximum(n_voxels / 2, 1))
     likely = np.maximum(cross, np.maximum(_CHANCE * by_chance, 1e-6))
     return np.asarray(np.sqrt(np.minimum(likely, _LARGEST_CONTRAST**2)))
 
 
 def _deviation(values: Array, exposure: Array) -> tuple[Array, Array]:
-    """Deviations of a cube from its shell means, 0 beyond the last shell, and these means; both float32."""
+    """Deviations of a cube from its shell means (0 beyond the last shell), and these means; both float32."""
     xp = array_namespace(values)
     mean = shell_means(values, exposure)
     inside = shells_of(values) < n_shells_of(values) - 1
@@ -177,15 +179,15 @@ def _deviation(values: Array, exposure: Array) -> tuple[Array, Array]:
 
 
 def _of_whole_shells(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Correlations by shell; the centre, a single voxel that has none, is as its neighbour."""
+    """Correlations by shell; the centre, a single voxel without one, gets that of its neighbour."""
     return np.append(correlation[1], correlation[1:])
 
 
 def _few_factors(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A table (S, D) as the product of (S, k) and (k, D), to _GAIN_ERROR, with few k.
+    """A table (S, D) as the product of (S, k) and (k, D), within _GAIN_ERROR, with a small k.
 
-    Each factor takes away the row and the column of the largest rest.  (A singular value decomposition would
-    need one to three factors less, and waits for threads.)
+    Each factor removes the row and the column of the largest remaining entry.  (A singular value
+    decomposition would need one to three factors less, but waits for threads.)
     """
     rest = table.copy()
     columns: list[NDArray[np.float64]] = []
@@ -199,9 +201,9 @@ def _few_factors(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
 
 
 def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What two transforms have in common by distance, (distances,), its mean over the box 1.
+    """The power that two transforms have in common at each distance, (distances,), with a mean of 1.
 
-    Returns also how many numbers of the transform lie at each distance.
+    Also returns how many numbers of the transform lie at each distance.
     """
     sums, number = common_sums(first, second)
     power = np.maximum(smoothed(sums / np.maximum(number, 1)), 0.0)

@@ -1,4 +1,4 @@
-"""Compression: from what the frames have left behind to new models, and how far the halves agree."""
+"""Compression: from the sums of merged frames to new models, and how far the halves agree."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -23,13 +23,13 @@ from orienteer.reconstruction.orienting.deposit import Deposit
 class Compressed:
     """M models of n^3 voxels, relative to their radial mean.
 
-    models : (H, M, n, n, n) float32, one set per half, without what the halves disagree about.
-    together : of each model the cube of all frames, their exposure, and the filter; None without halves.
-    half_correlation : (shells + 1,) float64, mean over the models, by their photons; 1 without halves.
+    models : (H, M, n, n, n) float32, one set for each half, filtered by what the halves agree about.
+    together : for each model, the cube of all frames, their exposure, and the filter (None without halves).
+    half_correlation : (shells + 1,) float64, mean over the models, weighted by photons; 1 without halves.
     exposure : (n, n, n), photons that the radial mean would have given to the first model.
     prior : photons of the radial mean that every voxel of a half started with.
-    brightness : what ``together`` is yet to be multiplied with, a number, (M,) or (M, n, n, n).
-    by_model : (M, shells + 1) float64, the half correlation of each model; None: that of all.
+    brightness : factor by which ``together`` is still to be multiplied: a number, (M,) or (M, n, n, n).
+    by_model : (M, shells + 1) float64, the half correlation of each model; None: the same for all.
     """
 
     models: Array
@@ -41,10 +41,10 @@ class Compressed:
     by_model: NDArray[np.float64] | None = None
 
     def full(self) -> Array:
-        """(M, n, n, n) float32, of all frames together, filtered in the same way; no iteration needs it.
+        """(M, n, n, n) float32, the filtered models of all frames together; only results need them.
 
-        The prior of every voxel, which keeps models calm where photons are few, is taken off again: it would
-        leave speckles of faint shells with a tenth of their contrast, which no density explains.
+        The prior, which keeps voxels with few photons near the radial mean, is divided out again.  It would
+        leave the speckles of faint shells with a tenth of their contrast, which no density explains.
         """
         xp = array_namespace(self.models)
         prior = len(self.models) * self.prior
@@ -57,7 +57,7 @@ class Compressed:
         return xp.stack(filtered).astype(np.float32) * _of_models(self.brightness, self.models)
 
     def brighter(self, factor: Array | float) -> "Compressed":
-        """The models multiplied, all by the same, each by its own factor (M,), or voxel by voxel."""
+        """The models multiplied by a factor: a number, (M,), or (M, n, n, n)."""
         models = self.models * _of_models(factor, self.models)
         return replace(self, models=models, brightness=self.brightness * factor)
 
@@ -66,7 +66,7 @@ class Compressed:
         return self.half_correlation if self.by_model is None else np.asarray(self.by_model[model])
 
     def joined(self, other: "Compressed", model: int) -> "Compressed":
-        """With one more model, taken from another set of them."""
+        """These models and one more, taken from another set."""
         xp = array_namespace(self.models)
         correlations = [self.correlation_of(m) for m in range(len(self.together))]
         return Compressed(
@@ -88,12 +88,12 @@ class Compressed:
         return float(np.sqrt(difference / max(contrast, 1e-300)))
 
 
-# Of every half and every model: relative intensity (n, n, n), not filtered, and exposure (n, n, n).
+# For each half and each model: relative intensity (n, n, n), not filtered, and exposure (n, n, n).
 Solved: TypeAlias = list[list[tuple[Array, Array]]]
 
 
 def compress(deposits: list[Deposit], group: PointGroup, prior: float) -> Compressed:
-    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered.
+    """New models from the sums of each half: made Friedel-symmetric and symmetric, solved, and filtered.
 
     prior : photons of the radial mean that every voxel starts with.
     """
@@ -101,7 +101,7 @@ def compress(deposits: list[Deposit], group: PointGroup, prior: float) -> Compre
 
 
 def solve_deposits(deposits: list[Deposit], group: PointGroup, prior: float) -> Solved:
-    """What the sums of each half say about its models, noise included."""
+    """The models that follow from the sums of each half, not yet filtered."""
     solved: Solved = []
     for deposit in deposits:
         sums = [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
@@ -120,7 +120,7 @@ def solve_deposits(deposits: list[Deposit], group: PointGroup, prior: float) -> 
 
 
 def filter_halves(solved: Solved, group: PointGroup, prior: float) -> Compressed:
-    """Models of each half without what the halves disagree about."""
+    """Filter the models of each half by what the two halves agree about."""
     xp = array_namespace(solved[0][0][0])
     new, correlations, photons = [], [], []
     whole: list[tuple[Array, Array, WienerFilter | None]] = []
@@ -150,13 +150,13 @@ def filter_halves(solved: Solved, group: PointGroup, prior: float) -> Compressed
 
 
 def _of_models(factor: Array | float, models: Array) -> Array:
-    """A factor of each model, or one for all, or of every voxel, as it multiplies cubes."""
+    """A factor (a number, (M,) or (M, n, n, n)) in a shape that multiplies cubes."""
     factors = array_namespace(models).asarray(factor, dtype=np.float32)
     return factors if factors.ndim == 4 else factors.reshape(-1, 1, 1, 1)
 
 
 def _mean(cubes: list[Array], exposures: list[Array], prior: float) -> Array:
-    """The mean of cubes (n, n, n) float32, weighted by their exposures and the prior that each has."""
+    """The mean of cubes (n, n, n) float32, weighted by exposure plus prior."""
     total = sum(exposures[1:]) + exposures[0] + len(cubes) * prior
     weighted = [cube * ((exposure + prior) / total) for cube, exposure in zip(cubes, exposures, strict=True)]
     return (sum(weighted[1:]) + weighted[0]).astype(np.float32)

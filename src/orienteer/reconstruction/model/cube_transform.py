@@ -1,8 +1,8 @@
-"""Transforms of relative intensities, and what is left of them when a gain by distance is kept.
+"""Transforms of relative intensities, and filters with a gain for each distance.
 
 An intensity is the same at -q as at q.  On the CPU half of such a cube is therefore enough, the planes
-x >= 0: its transform is real, and takes half of the time and of the memory.  On the GPU, and where a cube is
-not its own mirror image, the whole cube is worked on.
+x >= 0: its transform is real, and takes half of the time and of the memory.  The whole cube is used on the
+GPU, and if a cube is not its own mirror image.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def halved(cubes: Sequence[Array]) -> list[Array]:
 
 
 def whole(cube: Array) -> Array:
-    """The cube (n, n, n) of which there may be only half."""
+    """The whole cube (n, n, n), if half of it is given."""
     if not is_half(cube):
         return cube
     middle = cube[0].ravel()
@@ -51,9 +51,9 @@ def whole(cube: Array) -> Array:
 
 
 def transformed(cube: Array, curve: NDArray[np.float64]) -> Array:
-    """The transform (m, m, m // 2 + 1) of a cube times a curve (shells + 1,), in a box of quick size m.
+    """The transform (m, m, m // 2 + 1) of a cube times a curve (shells + 1,), in a box of a fast size m.
 
-    Of half a cube it is float32, and the two first axes have the opposite sign; else complex64.
+    For half a cube it is float32, with the opposite sign along the first two axes; otherwise complex64.
     """
     m = fast_length(cube.shape[-1])
     if is_on_gpu(cube):
@@ -67,14 +67,14 @@ def transformed(cube: Array, curve: NDArray[np.float64]) -> Array:
     box = np.empty((m // 2 + 1, m, m), np.float32)
     twin.into_box(np.ascontiguousarray(cube), curve.astype(np.float32), shell_numbers(cube), box)
     along_z = rfft(box, axis=2, workers=usable_cores())
-    # What is left has its conjugate at -x, -y: a real transform, of which half is given.
+    # After z, the rest has its conjugate at -x, -y: a real transform, of which half is stored.
     return irfftn(along_z, s=(m, m), axes=(1, 0), norm="forward", workers=usable_cores(), overwrite_x=True)
 
 
 def filtered(transform: Array, shares: NDArray[np.float64], gains: NDArray[np.float64], cube: Array) -> Array:
-    """What is left of a cube, whole or half as ``cube``, in float32: the sum of what k gains keep of it.
+    """The filtered cube in float32, whole or half as ``cube``: a weighted sum over k gains.
 
-    shares : (shells + 1, k), what each of them counts in every shell; gains : (k, distances).
+    shares : (shells + 1, k), weight of each gain in every shell; gains : (k, distances).
     """
     n, m, on_gpu = cube.shape[-1], len(transform), is_on_gpu(transform)
     if not is_half(cube):
@@ -98,7 +98,7 @@ def filtered(transform: Array, shares: NDArray[np.float64], gains: NDArray[np.fl
 
 
 def _kept(transform: Array, gain: NDArray[np.float64]) -> Array:
-    """The box (m, m, m) float32 of a complex transform of which a gain (distances,) is kept."""
+    """The box (m, m, m) float32 of a complex transform times a gain (distances,)."""
     xp, on_gpu = array_namespace(transform), is_on_gpu(transform)
     box = (len(transform),) * 3
     kept = transform * xp.asarray(gain.astype(np.float32))[distances(box[0], on_gpu)]
@@ -110,7 +110,7 @@ def _kept(transform: Array, gain: NDArray[np.float64]) -> Array:
 
 
 def common_sums(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of the products of two transforms by distance, (distances,), and how many numbers are there."""
+    """Sums of the products of two transforms at each distance, (distances,), and the number of terms."""
     m, on_gpu = len(first), is_on_gpu(first)
     mates, number = _mates(m)
     if array_namespace(first).iscomplexobj(first):
@@ -123,10 +123,10 @@ def common_sums(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArr
 
 @lru_cache(maxsize=2)
 def _mates(m: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """How many numbers of a whole transform each of its half stands for, (m // 2 + 1,), and their number.
+    """How often each stored number occurs in the whole transform, (m // 2 + 1,); numbers at each distance.
 
-    The number is that at each distance; numbers of the first plane, and of the last of an even box, have
-    their mates beside them.
+    Twice, because only half of the transform is stored; but once in the first plane, and in the last of an
+    even box, which hold both mates.
     """
     mates = np.full(m // 2 + 1, 2.0, dtype=np.float32)
     mates[0] = 1.0
@@ -140,7 +140,7 @@ def _mates(m: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
 
 @lru_cache(maxsize=2)
 def _groups_of_distances(m: int, on_gpu: bool) -> Groups:
-    """The numbers of a transform by their distance."""
+    """The numbers of a transform, grouped by distance."""
     return Groups(distances(m, on_gpu), m // 2 + 2)
 
 

@@ -1,4 +1,4 @@
-"""Which half of the data a frame belongs to, and which frames only watch: a hash of the event decides."""
+"""To which half of the data a frame belongs, and which frames are sentinels: by a hash of the event id."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,15 @@ _WATCHING = 1 << 20
 
 
 def refuse_empty_parts(half: NDArray[np.int64], sentinel: NDArray[np.bool_], n_halves: int) -> None:
-    """Refuse data of which a half has no frame that is merged.
+    """Refuse data if no frame of a half would be merged.
 
     half : (N,) of every frame; sentinel : (N,) whether it is never merged.
     """
     for number in range(n_halves):
         if not np.any((half == number) & ~sentinel):
             raise OrienteerError(
-                f"{counted(len(half), 'frame')} cannot be parted: none would be left to be merged.",
-                "Give more frames; hundreds are the least that shows a particle.",
+                f"{counted(len(half), 'frame')} cannot be split: a half would have no frame to merge.",
+                "Give more frames; a reconstruction needs hundreds at least.",
             )
 
 

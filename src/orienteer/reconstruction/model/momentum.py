@@ -1,9 +1,9 @@
-"""Momentum: many small steps the same way are taken as a few large ones.
+"""Momentum: many small steps in the same direction become a few large ones.
 
-Frames that hardly know their pose move a model by a hundredth of what is still to come in each iteration.
-Where every step goes on with a share of 0.8 of the one before (Polyak's heavy ball), what is left shrinks to
-0.93 in a step where plain EM leaves 0.99 of it, and to 0.995 where it leaves 0.999.  What plain EM is quick
-with takes longer, 0.89 at best; the model that is reached is the same.
+With faint frames, an iteration of plain EM covers perhaps a hundredth of the remaining way.  So each step
+adds 0.8 of the step before (Polyak's heavy ball).  What remains then shrinks to 0.93 in an iteration if plain
+EM leaves 0.99 of it, and to 0.995 if plain EM leaves 0.999.  Quick parts become slower, with 0.89 at best.
+The final model is the same.
 """
 
 from collections.abc import Mapping
@@ -15,22 +15,22 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.reconstruction.model.compression import Compressed
 
-# Of the step before: about best where a hundredth of the way is made in an iteration of plain EM.
+# Share of the step before that is added: about the best if plain EM covers a hundredth of the way at a time.
 _SHARE = 0.8
 
 
 class Momentum:
-    """The models (H, M, n, n, n) before the last step; None: there is nothing to go on with."""
+    """Keeps the models (H, M, n, n, n) before the last step; None: there is no step to add."""
 
     def __init__(self) -> None:
         self.before: Array | None = None
 
     def forget(self) -> None:
-        """Begin anew: models that come next are not those of before."""
+        """Begin anew, because the next models do not follow from the present ones."""
         self.before = None
 
     def carry(self, models: Array, found: Compressed) -> Compressed:
-        """What an iteration has found, and a share of the step that led to the ``models`` it began with."""
+        """The new models, plus a share of the step that led to ``models``, with which the iteration began."""
         before, self.before = self.before, models
         if before is None or before.shape != models.shape:
             return found

@@ -1,8 +1,8 @@
-"""The radial mean of the intensity, finely: what is left after dividing by it varies little.
+"""The radial mean of the intensity on a fine scale; the intensity relative to it varies little.
 
-Intensities fall by orders of magnitude over a few voxels near the centre, where interpolation between voxels
-cannot follow.  The reconstruction therefore keeps the intensity relative to its radial mean; the mean itself
-belongs to the pixels, whose distance from the centre no rotation changes.
+Near the centre the intensity falls by orders of magnitude over a few voxels, too steeply to be interpolated
+between them.  So the reconstruction stores the intensity relative to its radial mean.  The mean itself is a
+property of the pixels, because no rotation changes their distance from the centre.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.compute.arrays import Array
 
-# A ring is closed when it has so many photons and is so thick (in voxels): its mean is known to 2 % where
-# photons are many, and where they are few it is not allowed to average over a steep fall.
+# A ring ends when it has at least so many photons and is so thick (in voxels), by whichever pair comes first.
+# Its mean is known to 2 % where photons are many; few photons do not make it average over a steep fall.
 _RINGS = ((3000.0, 0.1), (100.0, 1.0), (10.0, 4.0))
 
 
@@ -38,7 +38,7 @@ class RadialProfile:
         return np.asarray(at_voxels(self(distances_in_cube(n) * voxel_inv_A), n, np))
 
     def times(self, other: "RadialProfile") -> "RadialProfile":
-        """The product of both, as fine as either."""
+        """The product of both profiles, at the radii of either."""
         radius = np.union1d(self.radius_inv_A, other.radius_inv_A)
         return RadialProfile(radius, np.log(self(radius)) + np.log(other(radius)))
 
@@ -48,15 +48,16 @@ class RadialProfile:
 
 
 def distances_in_cube(n: int) -> NDArray[np.float64]:
-    """Distances from the centre that voxels of a cube of edge n may have, in voxels, by their squares, (D,).
+    """All distances from the centre that voxels of a cube of edge n may have, in voxels, (D,).
 
-    They are far fewer than voxels: whatever depends on the distance alone is found for these.
+    Entry s is the square root of s.  They are far fewer than the voxels, so that functions of the distance
+    are evaluated here only.
     """
     return np.sqrt(np.arange(3 * (n // 2) ** 2 + 1, dtype=np.float64))
 
 
 def at_voxels(curves: NDArray[Any], n: int, xp: Any) -> Array:
-    """Curves (..., D) over :func:`distances_in_cube` at the voxels of a cube, (..., n, n, n), on a device.
+    """Curves (..., D) over :func:`distances_in_cube`, at the voxels of a cube, (..., n, n, n), on a device.
 
     xp : the array library of the device.
     """
@@ -67,7 +68,7 @@ def at_voxels(curves: NDArray[Any], n: int, xp: Any) -> Array:
 def estimate_profile(
     length_inv_A: NDArray[Any], photons: NDArray[Any], exposure: NDArray[Any], voxel_inv_A: float
 ) -> RadialProfile:
-    """The radial mean of counted photons, in rings that are as thin as the photons allow.
+    """The radial mean of measured photons, in rings as thin as the number of photons allows.
 
     length_inv_A : (U,) distances of the pixels from the centre.
     photons : (U,) photons of all frames in each pixel.
@@ -81,7 +82,7 @@ def estimate_profile(
     starts = np.concatenate([[0], ends[:-1]])
     ring_photons = np.add.reduceat(counted, starts)
     ring_exposure = np.add.reduceat(exposed, starts)
-    # The photons of a falling profile lie nearer to the inner edge of a wide ring.
+    # In a wide ring, the photons of a falling profile lie nearer to the inner edge.
     weight = counted + 1e-12 * (1 + counted.sum())
     middle = np.add.reduceat(weight * length, starts) / np.add.reduceat(weight, starts)
     mean = ring_photons / np.maximum(ring_exposure, 1e-300)
@@ -91,7 +92,7 @@ def estimate_profile(
 
 
 def _ring_ends(radius: NDArray[Any], counted: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each ring ends, for pixels by radius in voxels; what is left at the edge is the last ring."""
+    """Where each ring ends, for pixels sorted by radius in voxels; the last ring ends at the edge."""
     total = np.concatenate([[0.0], np.cumsum(counted)])
     ends = [0]
     while ends[-1] < len(radius):
@@ -110,7 +111,7 @@ def _ring_ends(radius: NDArray[Any], counted: NDArray[Any]) -> NDArray[np.int64]
 def _continued(
     radius: NDArray[Any], log_mean: NDArray[Any], edge: float, lowest: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The last ring, wide and dark, goes on falling as it did before."""
+    """Continue the profile to the edge: within the last ring, wide and dark, it falls as it did before."""
     if len(radius) < 2 or edge <= radius[-1]:
         return radius, log_mean
     slope = min((log_mean[-1] - log_mean[-2]) / max(radius[-1] - radius[-2], 1e-300), 0.0)

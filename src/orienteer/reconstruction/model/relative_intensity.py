@@ -1,4 +1,4 @@
-"""From merged sums to the intensity relative to its radial mean, and how far two halves agree about it."""
+"""From the sums of merged frames to the intensity relative to its radial mean; agreement of two halves."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,21 +13,21 @@ from orienteer.compute.grouped_sums import Groups
 from orienteer.slicing.trilinear import slice_volume
 from orienteer.volume.friedel import friedel_symmetrise
 
-# Photons of the radial mean that every voxel starts with, since an empty voxel is the mean, not nothing:
-# about one for all voxels of a speckle where poses are known; and at most.
+# Photons of the radial mean that every voxel starts with, so that an empty voxel is the mean and not 0: once
+# poses are known (about one photon for all voxels of a speckle), and while frames are spread widely.
 _LEAST_PRIOR, _MOST_PRIOR = 0.02, 0.25
-# Poses that a frame is spread over at least where poses are known: a grid is not sharper.
+# Perplexity of frames with known poses: the grid spreads them over this many.
 _FEWEST_POSES = 8.0
-# Of the mean of its shell every voxel of a start has at least this share.
+# Every voxel of an inverse start has at least this share of the mean of its shell.
 _LEAST_START = 0.1
 
 
 def prior_photons(perplexity: float) -> float:
-    """Photons of the radial mean that every voxel starts with, when frames are spread over so many poses.
+    """Photons of the radial mean that every voxel starts with, for frames with this perplexity.
 
-    Frames that are spread over many poses leave the same noise in many voxels, which the models of the halves
-    hand to each other; a prior of some weight holds it down.  Where poses are known it would take their
-    contrast from faint shells.  It rises with the cube of the spread: between lie few runs.
+    Frames that are spread over many poses leave the same noise in many voxels, and the halves, which orient
+    each other's frames, pass it on; a larger prior suppresses it.  Once poses are known, such a prior would
+    take the contrast from faint shells.  Between the limits, it rises with the cube of the perplexity.
 
     >>> prior_photons(8), prior_photons(12), prior_photons(100)
     (0.02, 0.0675, 0.25)
@@ -37,7 +37,7 @@ def prior_photons(perplexity: float) -> float:
 
 
 def both_friedel(sums: Array) -> Array:
-    """Means of sums (n, n, n, 2) and those of -q: W(-q) = W(q)."""
+    """Means of sums (n, n, n, 2) at q and at -q, because W(-q) = W(q)."""
     if not is_on_gpu(sums):
         from orienteer.reconstruction.model import _relative_intensity_numba as twin
 
@@ -46,10 +46,10 @@ def both_friedel(sums: Array) -> Array:
 
 
 def solve(sums: Array, prior: float) -> Array:
-    """Relative intensity (n, n, n) float32: merged over expected photons; 1 where both are few.
+    """Relative intensity (n, n, n) float32: merged photons over expected ones; near 1 where both are few.
 
     sums : (n, n, n, 2): merged photons, and photons that the radial mean would have given.
-    prior : photons of the mean that every voxel starts with.
+    prior : photons of the radial mean that every voxel starts with.
     """
     xp = array_namespace(sums)
     photons, expected = sums[..., 0], sums[..., 1]
@@ -57,16 +57,16 @@ def solve(sums: Array, prior: float) -> Array:
 
 
 def corrected(model: Array, sums: Array, prior: float) -> Array:
-    """A relative intensity (n, n, n) float32, moved by what frames have more than its slices.
+    """A relative intensity (n, n, n) float32, corrected by the difference between frames and its slices.
 
-    sums : (n, n, n, 2): photons merged less those that the model's slices expect, and photons that the radial
-        mean would have given.
-    prior : photons of the mean that every voxel starts with.
+    sums : (n, n, n, 2): photons merged minus those that the model's slices predict, and photons that the
+        radial mean would have given.
+    prior : photons of the radial mean that every voxel starts with.
 
-    The mean of frames put back by interpolation is blurred, and slices of it once more.  Frames that hardly
-    know their pose mostly give back the model that oriented them: they would blur it further in every
-    iteration.  A correction vanishes when the slices of the model are right.  Where a background was taken
-    off, noise may leave less than nothing; that is cut off only when it is known what is noise.
+    A plain mean of frames, put back by interpolation, is blurred, and its slices are blurred again.  Faint
+    frames mostly return the model that oriented them, and would blur it further in every iteration.  The
+    correction vanishes if the slices of the model match the frames.  If a background was subtracted, noise
+    may make values negative; they are cut off only after the filter has removed the noise.
     """
     if not is_on_gpu(sums):
         from orienteer.reconstruction.model import _relative_intensity_numba as twin
@@ -78,18 +78,18 @@ def corrected(model: Array, sums: Array, prior: float) -> Array:
 
 
 def is_half(values: Array) -> bool:
-    """Whether an array has only the planes x >= 0 (n // 2 + 1, n, n) of a cube; the rest is their image."""
+    """Whether an array holds only the planes x >= 0 (n // 2 + 1, n, n) of a cube that is its mirror image."""
     return bool(values.shape[0] != values.shape[-1])
 
 
 def shells_of(values: Array) -> Array:
-    """Shell of every voxel of a cube, or of half of one; beyond the largest whole shell it is one more."""
+    """Shell of every voxel of a cube, or of half of one; all beyond the last whole shell are one more."""
     n = values.shape[-1]
     return _shells_of_cube(n, is_on_gpu(values))[n // 2 if is_half(values) else 0 :]
 
 
 def shell_numbers(values: NDArray[Any]) -> NDArray[np.uint16]:
-    """The same in few bytes, for loops on the CPU."""
+    """The shells as :func:`shells_of` has them, in uint16 for loops on the CPU."""
     n = values.shape[-1]
     return _numbers_of_shells(n)[n // 2 if is_half(values) else 0 :]
 
@@ -112,12 +112,12 @@ def _voxels_of_shells(n: int) -> Groups:
 
 
 def n_shells_of(values: Array) -> int:
-    """Number of sums that :func:`shell_sums` gives for a cube, or for half of one."""
+    """Number of shells of a cube, or of half of one, with the rest of the cube as one more."""
     return n_shells(values.shape[-1]) + 1
 
 
 def n_voxels_of_shells(values: Array) -> NDArray[np.float64]:
-    """Voxels in every shell of a cube, of which half may be given, and in the rest, (shells + 1,)."""
+    """Voxels in every shell of a whole cube, and in the rest, (shells + 1,); half a cube may be given."""
     return _n_voxels(values.shape[-1])
 
 
@@ -153,7 +153,7 @@ def shell_sums(values: Array) -> NDArray[np.float64]:
 def shell_covariances(first: Array, second: Array, exposure: Array) -> tuple[NDArray[np.float64], ...]:
     """Covariance of two cubes about their shell means, and the variance of each; each (shells + 1,).
 
-    Weighted by exposure; 0 without any.
+    Weighted by exposure; 0 for shells without any.
     """
     total, a, b, ab, aa, bb = shell_moments([first, second], exposure).T
     total = np.maximum(total, 1e-300)
@@ -168,14 +168,14 @@ def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np
 
 
 def shell_means(values: Array, exposure: Array) -> Array:
-    """The mean of its shell at every voxel of a cube (n, n, n), weighted by exposure; 1 without any."""
+    """At every voxel of a cube (n, n, n), the mean of its shell, weighted by exposure; 1 without any."""
     total, of_shell = shell_moments([values], exposure).T
     mean = np.where(total > 0, of_shell / np.maximum(total, 1e-300), 1.0)
     return by_shell(mean, values)
 
 
 def by_shell(curve: NDArray[Any], cube: Array) -> Array:
-    """The value of a curve (shells + 1,) at every voxel of a cube, or of half of one, float32."""
+    """At every voxel of a cube, or of half of one, the value of a curve (shells + 1,) for its shell."""
     xp = array_namespace(cube)
     if not is_on_gpu(cube):
         from orienteer.reconstruction.model import _shell_moments_numba as twin
@@ -185,13 +185,13 @@ def by_shell(curve: NDArray[Any], cube: Array) -> Array:
 
 
 def smoothed(curve: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means of three neighbours of a curve over shells."""
+    """A curve over shells, smoothed by the mean of three neighbours."""
     padded = np.pad(curve, 1, mode="edge")
     return np.asarray((padded[:-2] + padded[1:-1] + padded[2:]) / 3)
 
 
 def resized(values: Array, n: int, zoom: float = 1.0) -> Array:
-    """The cube in a cube of n voxels with the same centre; what is new is 1, the radial mean.
+    """The cube, cut or padded to n voxels about the same centre; new voxels are 1, the radial mean.
 
     zoom : edge of an old voxel over that of a new one.
     """
@@ -214,14 +214,14 @@ def _zoomed(values: Array, n: int, zoom: float) -> Array:
     axis = xp.asarray(((np.arange(n) - n // 2) / zoom).astype(np.float32))
     points = xp.stack(xp.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     identity = xp.asarray(np.eye(3, dtype=np.float32)[None])
-    # Points outside of the cube are 0.
+    # The slice is 0 outside of the cube, so deviations from 1 are interpolated.
     found = slice_volume(values - np.float32(1), points, identity).reshape(n, n, n) + np.float32(1)
-    # Mirror images to the last bit, as they were: half of such a cube is enough for its transforms.
+    # Make mirror images equal to the last bit again: then half of the cube is enough for its transforms.
     return (found + found[::-1, ::-1, ::-1]) / np.float32(2) if n % 2 else found
 
 
 def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float = 0.3) -> NDArray[np.float32]:
-    """A random relative intensity with speckles of the right size: where blind reconstructions begin."""
+    """A random relative intensity with speckles of the right size, with which blind reconstructions begin."""
     from scipy.ndimage import gaussian_filter
 
     noise = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))).normal(size=(n, n, n))
@@ -233,9 +233,9 @@ def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float =
 def inverse_start(model: Array) -> Array:
     """A relative intensity (n, n, n) float32 that is high where the given one is low on its shell.
 
-    Of a particle with the symmetry of a polyhedron the innermost shells that are not round have one harmonic
-    alone, of degree 6 (I) or 4 (O, T).  Pairs of pixels tell how strong it is, and not its sign.  A random
-    start has either sign, and of two that are the inverse of each other one finds the particle.
+    For a particle with the symmetry of a polyhedron, the innermost shells that are not round hold a single
+    harmonic, of degree 6 (I) or 4 (O, T).  Pairs of pixels determine its strength, but not its sign.  A
+    random start settles on either sign; of two starts that are inverse to each other, one is right.
     """
     xp = array_namespace(model)
     mean = shell_means(model, xp.ones_like(model))

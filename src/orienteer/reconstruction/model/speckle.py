@@ -1,4 +1,4 @@
-"""The size of the particle, from its mean pattern; where the centre is hidden, from the size of speckles."""
+"""The size of the particle: from its mean pattern, or from the size of speckles if the centre is hidden."""
 
 from typing import Any
 
@@ -8,18 +8,19 @@ from numpy.typing import NDArray
 from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.model.pair_distances import diameter_from_profile
 
-# Speckles are half as high this far from their middle, in 1 / extent.  Those of a ball are at 0.58; particles
-# that are dense in the middle or long have wider ones.
+# Half width of a speckle at half its height, in 1 / extent.  It is 0.58 for a ball, and larger for particles
+# that are long or dense in the middle.
 _HALF_WIDTH = 0.70
-# How near to the centre the innermost pixel must be, in speckles, for the mean pattern to tell the size; and
-# to be of use beside the speckles.  Both err by being too large, streaks of a virus by a factor of 2.
+# Largest distance of the innermost pixel from the centre, in speckles: for the size from the mean pattern to
+# be used alone, and to be used beside that from the speckles.  Both may be too large; with the streaks of a
+# virus by a factor of 2.
 _TRUSTED_FROM, _USED_FROM = 0.5, 1.2
 _FRAMES = 1000
-# Pairs of pixels are looked at within so many patches of so many neighbouring pixels.
+# Pairs of pixels are compared within so many patches of so many neighbouring pixels.
 _PATCHES, _PATCH_PIXELS = 40, 150
-# A frame brighter than so many typical ones counts no more than they do: it may be something else.
+# A frame brighter than this many typical ones counts no more than they do: it may be something else.
 _BRIGHT = 2.0
-# Square of the relative deviation of a pixel from its mean over orientations: bounds of what is measured.
+# Limits of the measured contrast, the relative variance of a pixel over orientations.
 _LEAST_CONTRAST, _MOST_CONTRAST = 1e-4, 2.0
 
 
@@ -27,9 +28,9 @@ def estimate_diameter(
     store: FrameStore, spacing_inv_A: float, background: NDArray[Any] | None = None,
     usable: NDArray[np.bool_] | None = None,
 ) -> float:  # fmt: skip
-    """Largest extent of the particle in A; 0 when the frames do not tell.
+    """Largest extent of the particle in A; 0 if it cannot be measured from the frames.
 
-    background : (U,) photons per shot, taken off first; usable : (N,) bool, frames to look at.
+    background : (U,) photons per shot, subtracted first; usable : (N,) bool, frames that may be used.
     """
     pixels = store.pixels
     candidates = np.arange(store.n_frames) if usable is None else np.flatnonzero(usable)
@@ -65,16 +66,16 @@ def choose_diameter(
     store: FrameStore, given_A: float, background: NDArray[Any] | None = None,
     usable: NDArray[np.bool_] | None = None,
 ) -> tuple[float, str]:  # fmt: skip
-    """Diameter of the particle in A, and a remark where it is only a guess.
+    """Diameter of the particle in A, and a remark if it is doubtful or only a guess.
 
-    given_A : what the user says; 0: nothing.  background, usable : see :func:`estimate_diameter`.
+    given_A : from the settings; 0: none.  background, usable : see :func:`estimate_diameter`.
     """
     spacing = store.pixels.spacing_inv_A
     largest = 1 / (1.5 * spacing)
     if given_A > 1 / spacing:
         return given_A, (
-            f"a particle of {given_A:.0f} A has speckles smaller than a pixel; the pixels show those of "
-            f"particles up to {1 / spacing:.0f} A."
+            f"a particle of {given_A:.0f} A has speckles smaller than a pixel; these pixels can show a "
+            f"particle of up to {1 / spacing:.0f} A."
         )
     if given_A:
         return given_A, ""
@@ -82,18 +83,18 @@ def choose_diameter(
     if found:
         return min(found, largest), ""
     return largest / 2, (
-        f"the speckles do not tell the size of the particle; {largest / 2:.0f} A is assumed "
-        "(diameter_A in the settings says better)."
+        f"the size of the particle cannot be measured from these frames; {largest / 2:.0f} A is assumed. "
+        "Set diameter_A if you know it."
     )
 
 
 def _diameter_from_speckles(
     q: NDArray[Any], counts: NDArray[Any], total: NDArray[Any], behind: NDArray[Any], spacing: float
 ) -> float:
-    """Extent in A of a particle whose speckles are as wide as those of the frames; 0: they do not tell.
+    """Extent in A of a particle whose speckles are as wide as those of the frames; 0: not measurable.
 
-    Counts of two pixels a distance dq apart rise and fall together over the frames as far as they lie in the
-    same speckle; shot noise does not enter, since the pixels differ.
+    Over the frames, the counts of two pixels rise and fall together to the extent that both lie in the same
+    speckle.  Shot noise does not enter, because it is independent in different pixels.
 
     q : (U, 3); counts : (D, U); total : (D,) photons of the particle; behind : (U,) background.
     """
@@ -113,13 +114,13 @@ def _diameter_from_speckles(
         len(q), min(_PATCHES, len(q)), replace=False, p=information / information.sum()
     )  # fmt: skip
     _, patches = KDTree(q).query(q[seeds], k=min(_PATCH_PIXELS, len(q)))
-    # Edges lie between the distances 1, 1.4, 2, 2.2 ... of pixels of a square lattice, never upon them.
+    # Edges lie between the distances 1, 1.4, 2, 2.2 ... of the pixels of a square lattice, never at one.
     edges = np.arange(0.75, 5.5, 0.5) * spacing
     sums = np.zeros((3, len(edges) + 1))
     for patch in patches:
         expected = total[:, None] * level[patch]
-        # The relative deviation over its variance, from speckles and from noise; and what it comes to where
-        # two pixels are one.
+        # The relative deviation, weighted by the inverse of its variance from speckles and noise; and the
+        # same product for two pixels that coincide.
         amplitude = np.sqrt(contrast[patch])
         sureness = amplitude * expected / ((amplitude * expected) ** 2 + expected + behind[patch])
         seen, whole = deviation[:, patch] * sureness, amplitude * expected * sureness
@@ -139,9 +140,9 @@ def _contrast(
     ring: NDArray[np.int64], deviation: NDArray[Any], mean: NDArray[Any], share: NDArray[Any],
     total: NDArray[Any],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Variance of each pixel (U,) from orientations, over the square of its mean, averaged over five rings.
+    """Variance of each pixel (U,) over orientations, relative to its squared mean, averaged over five rings.
 
-    A nearly round particle shows none near the centre, where most photons are.
+    A nearly round particle has none near the centre, where most photons are.
     """
     beyond_noise = np.einsum("dp,dp->p", deviation, deviation) / len(deviation) - mean
     square = share.astype(np.float64) ** 2 * float((total.astype(np.float64) ** 2).mean())
@@ -151,7 +152,7 @@ def _contrast(
 
 
 def _half_width(distance: NDArray[Any], correlation: NDArray[Any], weight: NDArray[Any]) -> float:
-    """Half width of the Gaussian curve nearest to the correlations at these distances; 0: there is none."""
+    """Half width of the Gaussian curve that fits the correlations at these distances best; 0: none fits."""
     if len(distance) < 3:
         return 0.0
     widths = np.geomspace(0.8 * distance[0], 2 * distance[-1], 100)

@@ -1,4 +1,4 @@
-"""The particle's symmetry put into merged sums: every slice stands for all its equivalents."""
+"""The symmetry of the particle in the merged sums: every slice also counts at its equivalent poses."""
 
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ from orienteer.orientation.quaternion import to_matrix
 
 
 def symmetric_start(cube: Array, group: PointGroup) -> Array:
-    """A random relative intensity (n, n, n) with the symmetry of the group and the contrast it had before."""
+    """A random relative intensity (n, n, n), averaged over the group and stretched to its former contrast."""
     if group.order == 1:
         return cube
     xp = array_namespace(cube)
@@ -24,14 +24,18 @@ def symmetric_start(cube: Array, group: PointGroup) -> Array:
 
 
 def symmetric_mean(cube: Array, group: PointGroup) -> Array:
-    """A relative intensity (n, n, n) averaged over the group, by cubic splines; 1 where some lie outside."""
+    """A relative intensity (n, n, n) averaged over the group, by cubic splines.
+
+    It is 1 at voxels that some rotation moves out of the cube.
+    """
     return 1 + mean_over_group(cube - 1, group, CUBIC)
 
 
 def symmetrise_sums(sums: Array, group: PointGroup) -> Array:
-    """Sums (n, n, n, 2) of a voxel and its likenesses, over the order of the group; trilinear interpolation.
+    """Sums (n, n, n, 2) over each voxel and its equivalents, divided by the order of the group.
 
-    A voxel on an axis is its own likeness, more than once, and counts once.
+    Equivalent points are interpolated trilinearly.  A voxel on an axis, which is its own equivalent more than
+    once, counts once.
     """
     if group.order == 1:
         return sums
@@ -42,9 +46,9 @@ def symmetrise_sums(sums: Array, group: PointGroup) -> Array:
 
 @lru_cache(maxsize=2)
 def copies(n: int, group: PointGroup, on_gpu: bool = False) -> Array:
-    """How many rotations of a group leave each voxel of a cube (n, n, n) where it is, float32, 1 and more.
+    """How many rotations of a group leave each voxel of a cube (n, n, n) in its place, float32, at least 1.
 
-    One that moves it by less than a voxel does in part.
+    A rotation that moves it by less than a voxel counts in part.
     """
     axis = np.arange(n, dtype=np.float32) - np.float32(n // 2)
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)

@@ -161,9 +161,9 @@ def _keep_known(
 def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined, is_near: bool) -> None:
     """Write the refined poses and scores into the table; the evidence rises by as much as the score.
 
-    Scores on a grid use the fluence of a group, and these the frame's own: the two cannot be compared, and the
-    gain is that of the climb.  In the second climb the score in the table is of this kind already, and the
-    gain is the difference from it.
+    Scores on a grid use the fluence of a group, and these the frame's own.  The two cannot be compared, and
+    so the gain is that of the climb.  In the second climb the score in the table is of this kind already, and
+    the gain is the difference from it.
     """
     frames = to_numpy(refined.frames)
     score = to_numpy(refined.score) + emc.table.constants(likelihood, batch)[frames]

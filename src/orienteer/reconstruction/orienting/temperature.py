@@ -70,7 +70,7 @@ class Annealing:
 
     @property
     def stride(self) -> int:
-        """The temperature is found from every stride-th pose: enough for posteriors that are spread widely."""
+        """The temperature is found from every stride-th pose, which is enough for wide posteriors."""
         return int(np.clip(self.target / _FEWEST_SAMPLED, 1, _LARGEST_STRIDE))
 
     def inverse_temperature(
