@@ -50,7 +50,7 @@ def test_a_mask_that_leaves_too_little(tiny: Any, n_left: int, words: str) -> No
 
 
 def test_a_background_of_gaussian_noise_is_refused_before_anything_begins(tiny: Any) -> None:
-    with pytest.raises(OrienteerError, match="Gaussian likelihood knows no background"):
+    with pytest.raises(OrienteerError, match="Gaussian likelihood cannot use a background"):
         reconstruct(tiny.source(), likelihood="gaussian", background="estimate")
 
 

@@ -1,18 +1,18 @@
-"""CPU twin of the probability of frames: a short series for most pixels, logarithms for the few others."""
+"""CPU twin of ``frame_fit.log_probability``: a short series for most pixels, logarithms for the others."""
 
 import math
 
 import numpy as np
 from numba import njit, prange
 
-# Up to here ten terms of ln(1 + y) / y are right to 1e-11.
+# Up to this y, ten terms of the series of ln(1 + y) / y are right to 1e-11.
 _SMALL = 0.1
 _FEW_PHOTONS = 32
 
 
 @njit(nogil=True, inline="always")
 def _ratio_by_series(y):  # type: ignore[no-untyped-def]
-    """ln(1 + y) / y of a small y."""
+    """ln(1 + y) / y for a small y."""
     value = -1 / 10
     for i in range(9, 0, -1):
         value = (1 / i if i % 2 else -1 / i) + y * value

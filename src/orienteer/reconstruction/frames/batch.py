@@ -12,7 +12,7 @@ from orienteer.likelihood.product import Product
 class Group:
     """Frames of similar fluence within a batch: columns ``columns`` of the scores.
 
-    fluence : their mean; is_even : whether all of them have it, so that no frame needs a correction.
+    fluence : their mean; is_even : whether all have exactly this fluence, so that scores need no correction.
     """
 
     columns: slice

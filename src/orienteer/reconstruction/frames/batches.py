@@ -1,7 +1,8 @@
-"""The frames of a stage in batches: sorted into groups of similar fluence, on the device in their turn.
+"""The frames of a stage in batches, sorted into groups of similar fluence.
 
-They are kept as near to the device as the plan allows: in its memory; in host memory, where each batch is
-copied while the one before is worked on; or on disk, where each is read while the one before is worked on.
+They are kept as near to the device as the plan allows: in its memory; in host memory, from which each batch
+is copied while the one before is worked on; or on disk, from which each is read while the one before is
+worked on.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,10 +25,10 @@ from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.plan import Plan
 from orienteer.source.patterns import Patterns
 
-# Frames whose fluences differ by less than this factor share their slices; to first order each is scored at
-# its own fluence.
+# Frames whose fluences differ by less than this factor share their slices.  Each is still scored at its own
+# fluence, to first order.
 _FLUENCE_RATIO = 2.0
-# Bytes of a lit pixel in a list; a pixel of an array has one at least.
+# Bytes of a lit pixel in a list; a pixel of an array takes at least one.
 _LISTED_BYTES = 8
 
 
@@ -43,7 +44,7 @@ class Chunk:
 
 
 class KeptFrames(Protocol):
-    """Frames in batches, wherever they are kept; a batch is valid until the next is asked for."""
+    """Frames in batches, wherever they are kept; a batch is valid until the next one is requested."""
 
     def __len__(self) -> int: ...
 
@@ -54,10 +55,10 @@ class KeptFrames(Protocol):
 class StageFrames:
     """The frames of a store over the pixels of one stage.
 
-    pixels : (P,) the pixel list, places in the table of pixels, ``n_scored`` of them first.
+    pixels : (P,) the pixel list: places in the table of pixels, the ``n_scored`` scored ones first.
     grouping_fluence : (N,) float64, by which frames are sorted into groups.
     fluence_ratio : largest ratio of fluences in a group.
-    learns : (N,) bool, frames whose mean is the fluence of their group, which sentinels must not decide;
+    learns : (N,) bool, frames whose mean fluence is that of their group; sentinels must not influence it.
         None: all of them.
     """
 
@@ -72,12 +73,12 @@ class StageFrames:
 
     @cached_property
     def is_grouped(self) -> bool:
-        """Whether frames of different fluence are kept apart."""
+        """Whether frames are sorted into groups by fluence."""
         return bool(np.ptp(self.grouping_fluence) > 0)
 
     @cached_property
     def group_of(self) -> NDArray[np.int64]:
-        """(N,) the group of every frame, whatever batch it comes in: batches change no score."""
+        """(N,) the group of every frame; it does not depend on the batches, so that these change no score."""
         number = np.zeros(len(self.grouping_fluence), dtype=np.int64)
         if self.is_grouped:
             groups = fluence_groups(self.grouping_fluence, self.fluence_ratio)
@@ -85,8 +86,8 @@ class StageFrames:
         return number
 
     def keep(self, frames: NDArray[np.int64]) -> KeptFrames:
-        """The frames (D,) in batches of the size that was planned, kept where it was planned."""
-        # Frames on disk stay in their order there, in which they can be read fast.
+        """The frames (D,) in batches of the planned size, kept in the planned place."""
+        # Frames on disk are not sorted, because they are read fastest in their own order.
         if self.is_grouped and self.store.is_in_memory:
             frames = frames[np.argsort(self.grouping_fluence[frames], kind="stable")]
         chunks = [self.chunk(part) for part in self.store.chunks(frames, self.plan.batch_frames)]
@@ -97,7 +98,7 @@ class StageFrames:
         return [self.prepare(chunk) for chunk in chunks]
 
     def chunk(self, frames: NDArray[np.int64]) -> Chunk:
-        """The frames (D,) of one batch, put into groups."""
+        """The frames (D,) of one batch, sorted into groups."""
         if not self.is_grouped:
             return Chunk(frames, (slice(0, len(frames)),))
         frames = frames[np.argsort(self.grouping_fluence[frames], kind="stable")]
@@ -106,12 +107,12 @@ class StageFrames:
         return Chunk(frames, tuple(slice(*ends) for ends in bounds if ends[1] > ends[0]))
 
     def prepare(self, chunk: Chunk, patterns: Patterns | None = None) -> "PreparedFrames":
-        """The frames of a chunk on the device.  patterns : they themselves, if they have been read."""
+        """The frames of a chunk on the device.  patterns : the frames, if they were read already."""
         batches = self.frame_batches(chunk, patterns, self.device, self.plan.layout)
         return self.prepared(chunk, batches)
 
     def prepared(self, chunk: Chunk, batches: Iterable[FrameBatch]) -> "PreparedFrames":
-        """The groups of a chunk, which are on the device, with their products."""
+        """The groups of a chunk with their products; batches : one for each group, on the device."""
         return PreparedFrames(
             chunk.places,
             [
@@ -134,10 +135,10 @@ class StageFrames:
 
 
 class PreparedFrames:
-    """Frames on the device; with the fluences of the moment they make a batch.
+    """Frames on the device, which make a batch together with the present fluences.
 
     group_of : (N,) the group of every frame of the data set.
-    learns : (N,) bool, frames whose mean is the fluence of their group; None: all of them.
+    learns : (N,) bool, frames whose mean fluence is that of their group; None: all of them.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class PreparedFrames:
     ) -> Batch:  # fmt: skip
         """The batch at these fluences (N,), and with these weights (N,) in the merge.
 
-        known : what was found of groups at these fluences; batches of the same group need not look again.
+        known : results for groups at these fluences, so that other batches of a group need not repeat them.
         """
         own, known = fluence[self.places], {} if known is None else known
         groups = []
@@ -165,9 +166,9 @@ class PreparedFrames:
         return Batch(self.places, tuple(groups), xp.asarray(own), weights)
 
     def _mean_of_group(self, number: int, fluence: NDArray[np.float64]) -> tuple[float, bool]:
-        """The mean fluence of a group, and whether all of it have that.
+        """The mean fluence of a group, and whether all of its frames have exactly that.
 
-        At the mean fluence of a group the signal's share of all its photons is right.
+        At the mean fluence, the share of the signal in all photons of the group is right.
         """
         is_alike = self.group_of == number
         learns = is_alike if self.learns is None else is_alike & self.learns
@@ -176,11 +177,11 @@ class PreparedFrames:
 
 
 class FramesInHostMemory:
-    """Batches that wait in host memory, as small integers or lists, and are copied one turn ahead."""
+    """Batches that wait in host memory, as small integers or lists; each is copied one turn ahead."""
 
     def __init__(self, stage: StageFrames, chunks: Sequence[Chunk]) -> None:
         self._stage, self._chunks = stage, chunks
-        # As few bytes as possible wait and travel: they are spread on the device.
+        # Kept and copied with as few bytes as possible, and expanded on the device.
         lists_are_short = stage.store.is_counts and _LISTED_BYTES * stage.store.lit_share < 1
         layout: Layout = "sparse" if lists_are_short else stage.plan.layout
         self._blocks: list[HostBlock] = []
@@ -202,7 +203,7 @@ class FramesInHostMemory:
 
 
 class FramesOnDisk:
-    """Batches that are read when their turn comes, each while the one before is worked on."""
+    """Batches that are read from disk, each while the one before is worked on."""
 
     def __init__(self, stage: StageFrames, chunks: Sequence[Chunk]) -> None:
         self._stage, self._chunks = stage, chunks
@@ -221,9 +222,9 @@ class FramesOnDisk:
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Kept frames as batches with the fluences (N,) and the weights in the merge (N,) of the moment.
+    """Kept frames as batches with the present fluences (N,) and weights in the merge (N,).
 
-    What a batch holds may be overwritten once the next has begun.
+    The arrays of a batch may be overwritten once the next batch has begun.
     """
 
     kept: KeptFrames
@@ -241,6 +242,6 @@ class Batches:
 
 
 def _with_arrays(batches: Sequence[FrameBatch], arrays: Sequence[Any]) -> list[FrameBatch]:
-    """The same batches over copies of all their arrays, which stand one after the other."""
+    """The same batches with other copies of their arrays, given one after the other."""
     left = iter(arrays)
     return [batch.with_arrays([next(left) for _ in batch.arrays]) for batch in batches]

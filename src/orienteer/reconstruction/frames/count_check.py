@@ -1,4 +1,4 @@
-"""What a first look at all frames finds doubtful: counts that are hardly photons, frames without any."""
+"""Check all frames for doubtful counts: values that can hardly be photons, and frames without any."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,29 @@ from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns, SparsePhotons
 
-# Single precision holds whole numbers exactly up to here, and a photon detector counts far fewer.
+# Single precision holds whole numbers exactly up to this, and a photon detector counts far fewer.
 _LARGEST_EXACT = 2**24
-# What a list of photons can hold.
+# Largest count that a list of photons can hold.
 _LARGEST_COUNT = 2**31 - 1
 _FEW_FRAMES = 100
-# Shares of the values, and of the frames, that are worth a word.
+# Doubtful values, and empty frames, are mentioned if their share is larger than this.
 _FEW_VALUES, _MANY_FRAMES = 0.001, 0.5
-# A signal whose darkest value lies above this has an offset.
+# A signal whose lowest value lies above this has an offset.
 _OFFSET = 0.1
 _WHAT_TO_DO = "mask the pixel, leave the frame out, or convert the data to photons."
 
 
 @dataclass
 class CountCheck:
-    """Sums over the frames that were looked at.
+    """Statistics of the frames checked so far.
 
     name : of the data, for messages.
-    n_frames, n_empty : frames, and those of them without a photon.
-    n_values, n_negative, n_broken : values of calibrated signal; those below 0; those that are not whole.
-    smallest : value of the signal.
-    largest : what is too large for single precision, and where; "" where nothing is.
+    n_frames, n_empty : number of frames, and of those without a photon.
+    n_values, n_negative, n_broken : number of values of calibrated signal; of negative ones; of ones that are
+        not whole numbers.
+    smallest : lowest value of the signal.
+    largest : a sentence about the largest count beyond single precision, and where it is; "" if there is
+        none.
     first : place of the first of these frames in the data.
     """
 
@@ -47,16 +49,16 @@ class CountCheck:
     _largest: float = _LARGEST_EXACT
 
     def add(self, batch: Patterns, usable: NDArray[np.int64]) -> None:
-        """Look at the next frames; counts that no list can hold are refused.
+        """Check the next frames; counts that no list can hold are refused.
 
-        usable : (U,) the pixels that may be used.
+        usable : (U,) the usable pixels.
         """
         frame, pixel, value = _larger_than(self._largest, batch, usable)
         if value > self._largest:
             where = f"frame {self.first + self.n_frames + frame} counts {value:,.0f} in pixel {pixel}"
             if value > _LARGEST_COUNT and not _is_signal(batch):
                 raise OrienteerError(
-                    f"{self.name}: {where}, more than any detector does.",
+                    f"{self.name}: {where}, more than any detector counts.",
                     f"{_WHAT_TO_DO[:1].upper()}{_WHAT_TO_DO[1:]}",
                 )
             self._largest, self.largest = value, where
@@ -69,7 +71,7 @@ class CountCheck:
             self.smallest = min(self.smallest, float(values.min(initial=np.inf)))
 
     def joined(self, comm: Comm) -> "CountCheck":
-        """What all ranks have found, each in frames of its own."""
+        """The statistics of all ranks together, each of which checked frames of its own."""
         found = comm.gather(self)
         worst = max(found, key=lambda each: each._largest)
         return CountCheck(
@@ -83,9 +85,9 @@ class CountCheck:
         )
 
     def remarks(self, counts_photons: bool) -> list[str]:
-        """What the user should know.
+        """Remarks for the user.
 
-        counts_photons : whether the likelihood is one of counting.
+        counts_photons : whether the likelihood is one of photon counting.
         """
         found = []
         if self.n_frames < _FEW_FRAMES:
@@ -95,7 +97,7 @@ class CountCheck:
             found.append(f"{self.n_empty:,} of {self.n_frames:,} frames hold no photon at all.")
         if self.largest:
             found.append(
-                f"{self.largest}, which is not exact in single precision and hardly photons; {_WHAT_TO_DO}"
+                f"{self.largest}, too many for photons and for the digits of single precision; {_WHAT_TO_DO}"
             )
         if counts_photons:
             found += self._not_photons()
@@ -110,8 +112,8 @@ class CountCheck:
         if not what:
             return []
         return [
-            f"{what}, so these are no photons, but the likelihood counts photons; convert the data, or give "
-            "--likelihood gaussian."
+            f"{what}, so these are not numbers of photons, which the likelihood needs; convert the data to "
+            "photons, or give --likelihood gaussian."
         ]
 
 
@@ -120,10 +122,10 @@ def _is_signal(batch: Patterns) -> bool:
 
 
 def _larger_than(limit: float, batch: Patterns, usable: NDArray[np.int64]) -> tuple[int, int, float]:
-    """Frame, pixel and value of the largest usable value of a batch; zeros where none is above the limit."""
+    """Frame, pixel and value of the largest usable value of a batch; zeros if none is above the limit."""
     frames = batch.frames
     values = to_numpy(frames.count if isinstance(frames, SparsePhotons) else frames)
-    # One quick pass first: nearly every batch is sound.  Pixels that are never used may hold NaN.
+    # A quick test first, because nearly every batch is sound.  Pixels that are never used may hold NaN.
     if not values.size or values.max() <= limit:
         return 0, 0, 0.0
     if isinstance(frames, SparsePhotons):

@@ -1,13 +1,13 @@
-"""Frames against the model at their likeliest poses: how bright each was, and whether it shows the particle.
+"""Compare frames with the model at their likeliest poses: their fluence, and whether they show the particle.
 
-A frame that shows something else, such as a droplet, still has a likeliest pose.  It is told by comparison
-with descriptions that fit anything: a pattern with the frame's own radial profile, whose pixels scatter about
-it as speckles do, or one that deviates from the model by more than frames of the particle do.  A frame of the
-particle is explained better by the model, which knows where the speckles are.  Every frame is judged by the
-model of the other half, which it had no part in.
+A frame of something else, such as a droplet, still has a likeliest pose.  It is recognised because it fits
+another description better than the model: either a pattern with the frame's own radial profile, whose pixels
+scatter about it as speckles do, or one that deviates from the model by more than frames of the particle do.
+The model explains a frame of the particle better, because it knows where the speckles are.  Every frame is
+judged by the model of the other half, into which it was not merged.
 
-Each description has several forms, of which nobody knows the right one: its probability is their mean.  The
-likeliest of them would have the best of several chances, and the fainter a frame is, the more chance decides.
+Each description has several versions, and the right one is not known, so that its probability is their mean.
+The likeliest version would have had the best of several chances, which matters most for faint frames.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 _NUMBERS_AT_ONCE = 1 << 23
 _THREADS = 256
-# Nats by which a frame must be better explained with a particle than by background alone.
+# Nats by which the particle must explain a frame better than background alone.
 _LEAST_SIGNAL = 3.0
 # Relative variances of speckles about a radial profile: fully developed, and of nearly round particles.
 _CONTRASTS = (1.0, 0.25)
-# Relative variances by which something similar may deviate from the model.
+# Relative variances with which something similar to the particle may deviate from the model.
 _DEVIATIONS = (0.1, 0.3)
 _ROUNDS = 20
 
@@ -72,9 +72,9 @@ def dense_frames(frames: FrameBatch) -> DenseFrames:
 def signal_at_poses(
     work: "Workspace", models: Array, quaternions: NDArray[np.float64], model: NDArray[np.int64]
 ) -> Array:
-    """Photons (D, S) float32 that frames at these poses of these models expect at unit fluence.
+    """Photons (D, S) float32 that these models predict at these poses at unit fluence.
 
-    models : (M, n, n, n); quaternions : (D, 4); model : (D,), of a frame without one the first counts.
+    models : (M, n, n, n); quaternions : (D, 4); model : (D,) of each frame; -1 (none) takes the first model.
     """
     xp = work.xp
     matrices = np.swapaxes(to_matrix(quaternions), 1, 2).astype(np.float32)
@@ -91,9 +91,9 @@ def signal_at_poses(
 
 
 def log_probability(counts: Array, expected: Array, dispersion: Array | float) -> Array:
-    """ln P of each frame, (D,) float64, but for -ln K!: negative binomial, Poisson where dispersion is 0.
+    """ln P of each frame, (D,) float64, without -ln K!: negative binomial, or Poisson if dispersion is 0.
 
-    counts, expected : (D, S); where ``expected`` is 0 the pixel does not count.  dispersion : (D, S) or (S,).
+    counts, expected : (D, S); pixels with ``expected`` 0 do not count.  dispersion : (D, S) or (S,).
     """
     xp = array_namespace(counts)
     e = xp.asarray(dispersion, dtype=np.float64)
@@ -118,10 +118,10 @@ def log_probability(counts: Array, expected: Array, dispersion: Array | float) -
 def log_probability_of_anything(
     frames: DenseFrames, reference: Array, background: Array | None, shell: NDArray[np.int64]
 ) -> Array:
-    """ln P of each frame, (D,) float64, but for -ln K!, when nobody knows where its speckles are.
+    """ln P of each frame, (D,) float64, without the term -ln K!, if nothing is known about its speckles.
 
-    The signal of a shell is ``reference`` (S,) times a factor that the frame itself decides, which costs half
-    the logarithm of its photons; it scatters like speckles about it.
+    The signal in a shell is ``reference`` (S,) times a factor that is fitted to the frame, and scatters about
+    that as speckles do.  Each fitted factor costs half the logarithm of the photons of the shell.
     """
     xp = array_namespace(frames.counts)
     counts = frames.counts
@@ -156,13 +156,13 @@ def log_mean(log_values: Sequence[Array]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class FrameFit:
-    """What the likeliest poses say about all frames, (N,) each.
+    """How the model fits all frames at their likeliest poses, (N,) each.
 
-    fluence : the likeliest, 0 and more; not yet normalised.
-    log_odds : ln P(frame | model at its pose) - ln P(frame | anything), in nats; 0 for frames not looked at.
+    fluence : the likeliest, at least 0; not yet normalised.
+    log_odds : ln P(frame | model at its pose) - ln P(frame | anything), in nats; 0 for frames not judged.
     log_deviation_odds : the same against something that deviates from the model at this pose.
-    log_signal_odds : the same against a shot of nothing but background, less what a particle must be better
-        by; infinite where there is no background.
+    log_signal_odds : the same against background alone, minus the nats by which the particle must be better;
+        infinite without a background.
     """
 
     fluence: NDArray[np.float64]
@@ -176,13 +176,13 @@ def fit_frames(
     fluence: NDArray[np.float64], dispersion: NDArray[np.float64], *, fits_fluence: bool,
     rings: "Rings | None" = None,
 ) -> FrameFit:  # fmt: skip
-    """Fluence and verdict of all frames at their likeliest poses.
+    """Fit and judge all frames at their likeliest poses.
 
-    models : (halves, M, n, n, n); a frame meets the model of the half it does not belong to.
+    models : (halves, M, n, n, n); a frame is compared with the model of the half it does not belong to.
     quaternions, model, fluence : (N, 4), (N,) and (N,) of all frames.
     dispersion : (S,) relative variance of the model's own error at the scored pixels.
-    fits_fluence : whether to find the likeliest fluence; else it stays as it is.
-    rings : looks at the same frames, each with its fluence.
+    fits_fluence : whether to find the likeliest fluence; otherwise it stays as it is.
+    rings : also adds up the photons of the same frames in rings.
     """
     result = FrameFit(fluence.copy(), *np.zeros((3, len(fluence))))
     eps = work.xp.asarray(dispersion)
@@ -205,7 +205,7 @@ def deviation_odds(
 ) -> NDArray[np.float64]:  # fmt: skip
     """ln P(frame | model at its pose) - ln P(frame | something that deviates from it), (N,), in nats.
 
-    While the model is blurred its dispersion is large, and no frame of the particle deviates by more.
+    While the model is blurred, its dispersion is large enough to include all frames of the particle.
     Arguments as in :func:`fit_frames`.
     """
     odds = np.zeros(len(fluence))
@@ -221,7 +221,7 @@ def deviation_odds(
 
 
 class Done:
-    """A pass over all frames, a few at a time, of which every rank does its share."""
+    """A pass over all frames, a few at a time, in which every rank does its share."""
 
     def __init__(self) -> None:
         self._places: list[NDArray[np.int64]] = []
@@ -229,9 +229,9 @@ class Done:
     def pieces(
         self, work: "Workspace", models: Array, fluence: NDArray[np.float64]
     ) -> Iterator[tuple[Array, NDArray[np.int64], DenseFrames]]:
-        """The models (M, n, n, n) that a few frames meet, their places, and their scored pixels.
+        """A few frames at a time: the models (M, n, n, n) to compare them with, places and scored pixels.
 
-        models : (halves, M, n, n, n); a frame meets the model of the half it does not belong to.
+        models : (halves, M, n, n, n); a frame is compared with the model of the half it does not belong to.
         """
         for part, own_models in work.parts(models):
             for batch in work.batches(part, fluence):
@@ -240,7 +240,7 @@ class Done:
                     yield own_models, places, frames
 
     def complete(self, work: "Workspace", *columns: NDArray[Any]) -> None:
-        """Fill columns (N, ...) with what the other ranks have found."""
+        """Fill columns (N, ...) with the results of the other ranks."""
         complete_rows(work.mesh.all, np.concatenate([np.zeros(0, np.int64), *self._places]), *columns)
 
 
@@ -249,7 +249,7 @@ def pieces(
 ) -> Iterator[tuple[NDArray[np.int64], DenseFrames]]:
     """Places and scored pixels of a few frames of a batch at a time.
 
-    comm : ranks that have the same batch, of which each gets its share of the frames.
+    comm : ranks that have the same batch; each gets its share of the frames.
     """
     step = max(1, _NUMBERS_AT_ONCE // n_scored)
     for group in batch.groups:
@@ -283,7 +283,7 @@ def _fit(
 def expected_photons(
     work: "Workspace", frames: DenseFrames, signal: Array, fluence: NDArray[np.float64]
 ) -> Array:
-    """Photons (D, S) expected of signal (D, S) at unit fluence, with the background."""
+    """Expected photons (D, S): signal (D, S) at unit fluence times fluence, plus the background."""
     expected = signal * work.xp.asarray(fluence[:, None].astype(np.float32))
     background = work.pixel_model.background
     return expected if background is None else expected + frames.masked(background[: work.n_scored])
@@ -297,10 +297,10 @@ def _log_probability_deviating(frames: DenseFrames, expected: Array, dispersion:
 def particle_probability(
     log_odds: NDArray[np.float64], learns: NDArray[np.bool_], least_kept: float = 0.2
 ) -> NDArray[np.float64]:
-    """How likely each frame shows the particle, (N,), when nobody knows how many do.
+    """Probability that each frame shows the particle, (N,); the share of frames that do is estimated as well.
 
-    learns : (N,) bool, frames from which the share of others is learnt.
-    least_kept : share of frames that must stay; a model which explains fewer is itself wrong.
+    learns : (N,) bool, frames from which this share is estimated.
+    least_kept : share of frames that must stay; a model that explains fewer is itself wrong.
     """
     if not learns.any():
         return np.ones(len(log_odds))

@@ -1,7 +1,7 @@
-"""The frames of a run: read once, kept where they fit, given by batch over the pixels of a stage.
+"""The frames of a run: read once, kept in memory if they fit, and prepared over the pixels of a stage.
 
-Of several ranks each reads a part, side by side in the data.  Once it is known which half every frame is of,
-frames go to the ranks that orient them, and those that share out orientations give each other what they have.
+With several ranks, each reads a contiguous part of the data.  Once the half of every frame is known, frames
+are sent to the ranks that orient them; ranks that share the orientations of the same frames all get them.
 """
 
 from collections.abc import Iterator
@@ -28,24 +28,24 @@ from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
 _READ_BYTES = 128 * 2**20
 # Share of the machine's memory that frames may fill; larger sets are read again in every iteration.
 _SHARE_OF_MEMORY = 0.4
-# Frames that are read, and dropped, rather than left out between two that are wanted.
+# Gaps of up to this many frames between two wanted ones are read and dropped, which is faster than two reads.
 _GAP = 8
 
 
 class FrameStore:
-    """All frames of a source, and what one look at them tells.
+    """All frames of a source, and statistics from a single pass over them.
 
-    mesh : the ranks that read them, all of which then know what all frames tell.
-    read : the frames that this rank has read, side by side.
-    is_here : (N,) bool, frames that this rank can give; until they are shared out, those that it has read.
+    mesh : the ranks that read them; afterwards all ranks have the statistics of all frames.
+    read : the contiguous frames that this rank has read.
+    is_here : (N,) bool, frames that this rank holds; until ``share_out``, those that it has read.
 
     event_id : (N,) uint64.
     photons : (N,) float64 on usable pixels.
-    pixel_photons : (U,) float64, sum over the frames of every usable pixel.
-    pixel_frames : (U,) float64, frames in which the pixel was not forbidden.
-    lit_share : share of usable pixels that are not dark, on average.
+    pixel_photons : (U,) float64, sum over the frames at every usable pixel.
+    pixel_frames : (U,) float64, number of frames in which the pixel was not forbidden.
+    lit_share : average share of usable pixels that are not dark.
     largest : largest count of a pixel.
-    largest_square : largest sum of a frame's squared counts.
+    largest_square : largest sum of squared counts of a frame.
     count_check : what is doubtful about their counts.
     """
 
@@ -73,7 +73,7 @@ class FrameStore:
         self.is_counts = True
         name = "these data" if source.path is None else str(source.path)
         self.count_check = CountCheck(name, first=self.read.start)
-        # Machines have more or less memory, and all ranks must decide alike.
+        # Machines differ in memory, but all ranks must decide alike.
         limit = float(mesh.all.min(_SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / mesh.all.n_local))
         parts: list[Patterns] | None = None
         error: OrienteerError | None = None
@@ -86,12 +86,12 @@ class FrameStore:
             self._join()
         if len(np.unique(self.event_id)) < self.n_frames:
             raise OrienteerError(
-                "some frames have the same event id, so that results could not be told apart.",
+                "some frames have the same event id, so that their results could not be distinguished.",
                 "Convert the data with new ids, or join runs whose ids differ.",
             )
         if not self.photons.sum() > 0:
             raise OrienteerError(
-                "there is not one photon on the pixels that may be used.",
+                "there is not one photon on the usable pixels.",
                 "Look at data and mask: orienteer inspect DATA.",
             )
         self.count_check.n_empty = int((self.photons == 0).sum())
@@ -100,7 +100,7 @@ class FrameStore:
         self._patterns = self._kept(parts, limit)
 
     def _read(self, limit: float) -> list[Patterns] | None:
-        """The frames of this rank, looked at; None where they are more bytes than the limit."""
+        """Read the frames of this rank for the statistics; returns None if they need more than the limit."""
         pixels, n = self.pixels, len(self.pixels)
         parts: list[Patterns] | None = []
         size = max(1, int(_READ_BYTES // max(4 * self.source.n_pixels, 1)))
@@ -132,7 +132,7 @@ class FrameStore:
             yield self.source.read(slice(first, min(first + size, self.read.stop)))
 
     def _join(self) -> None:
-        """What all ranks have seen in their frames."""
+        """Join the statistics of all ranks."""
         comm = self.mesh.all
         complete_rows(comm, np.arange(self.read.start, self.read.stop), self.event_id, self.photons)
         self.pixel_photons, self.pixel_frames = comm.sum(np.stack([self.pixel_photons, self.pixel_frames]))
@@ -142,17 +142,17 @@ class FrameStore:
         self.count_check = self.count_check.joined(comm)
 
     def _kept(self, parts: list[Patterns] | None, limit: float) -> Patterns | None:
-        """The frames of this rank, where all ranks have room for those of their group."""
+        """The frames of this rank, if every rank has memory for those of its whole group; else None."""
         held = np.inf if parts is None else float(sum(bytes_of(part) for part in parts))
         if not self.mesh.all.max(self.mesh.poses.sum(held)) <= limit:
             return None
         assert parts is not None
         own = concatenate(parts)
-        parts.clear()  # before there is room for those of the others
+        parts.clear()  # frees memory for the frames of other ranks
         return own
 
     def share_out(self, half: NDArray[np.int64]) -> None:
-        """Let every rank have the frames that its group will orient; once, and all ranks together.
+        """Give every rank the frames that its group will orient.  All ranks call this together, once.
 
         half : (N,) the half set of every frame.
         """
@@ -181,7 +181,7 @@ class FrameStore:
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether a second thread may read: from files, but not where frames are made by parallel kernels."""
+        """Whether a second thread may read ahead: from files, but not if parallel kernels make the frames."""
         return isinstance(self.source, FileSource)
 
     def batch(
@@ -199,19 +199,19 @@ class FrameStore:
         return self.prepare(self.patterns(frames), places, n_scored, device, layout)
 
     def patterns(self, frames: NDArray[np.int64]) -> Patterns:
-        """The chosen frames (D,) of those that are here, from memory or from disk."""
+        """The chosen frames (D,), which must be here, from memory or from disk."""
         if self._patterns is not None:
             return self._patterns[np.searchsorted(self._here, frames)]
         ordered, back = np.unique(frames, return_inverse=True)
         most = max(1, _READ_BYTES // (4 * self.source.n_pixels))
-        # A half is every second frame or so: reading the others with them is faster than leaving them out.
+        # A half is about every second frame: reading all is faster than leaving out the others.
         apart = (np.diff(ordered) > _GAP) | (np.diff(ordered // most) > 0)
         runs = np.split(ordered, np.flatnonzero(apart) + 1)
         parts = [self.source.read(slice(int(run[0]), int(run[-1]) + 1))[run - run[0]] for run in runs]
         return concatenate(parts)[back]
 
     def patterns_of_all(self, frames: NDArray[np.int64]) -> Patterns:
-        """The chosen frames (D,), whichever rank has read them; all ranks ask for the same."""
+        """The chosen frames (D,), on whatever rank they are; all ranks must ask for the same."""
         if self._patterns is None or self.mesh.all.size == 1:
             return self.patterns(frames)
         own = self.own_of(np.unique(frames))
@@ -221,7 +221,7 @@ class FrameStore:
         return gathered(self.mesh.all, self.patterns(own))[found]
 
     def own_of(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the frames (D,) that belong to this rank, and to no other."""
+        """Those of the frames (D,) that belong to this rank; every frame belongs to exactly one."""
         return np.asarray(frames[self._is_own[frames]])
 
     def prepare(
@@ -231,7 +231,7 @@ class FrameStore:
         return FrameBatch.prepare(patterns, self.pixels.index[places], n_scored, device, layout)
 
     def chunks(self, frames: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
-        """The frames in runs of at most ``size``, all nearly equal."""
+        """The frames in parts of at most ``size``, all of nearly the same size."""
         n_parts = max(1, -(-len(frames) // size))
         yield from (part for part in np.array_split(frames, n_parts) if len(part))
 

@@ -31,16 +31,16 @@ _COLUMNS = (
 class FrameTable:
     """One row per frame, in the order of the data.
 
-    quaternion : (N, 4) the likeliest pose of that model.
+    quaternion : (N, 4) the likeliest pose in the likeliest model.
     model : (N,) int64, the likeliest model; -1: junk.
-    confidence : (N,) exp(-entropy) of the posterior, 1 when there is one pose only.
+    confidence : (N,) exp(-entropy) of the posterior; 1 if it holds a single pose.
     perplexity : (N,) effective number of poses that the frame is spread over.
     log_likelihood : (N,) ln P(frame | likeliest pose), in nats, on the scored pixels.
     log_evidence : (N,) ln P(frame), over all poses together; see ``Posterior.untempered_evidence``.
-    expected : (N,) photons that its poses expect on the scored pixels at unit fluence.
+    expected : (N,) photons that its poses predict on the scored pixels at unit fluence.
     merged : (N,) bool, whether the frame was merged in this stage.
-    weight : (N,) how likely the frame shows the particle: how much it counts in the merge.
-    state_probability : (N, M) how likely it shows each model, in any pose; what is missing from 1 is junk.
+    weight : (N,) probability that the frame shows the particle: its weight in the merge.
+    state_probability : (N, M) probability of each model, over all poses; the rest to 1 is junk.
     """
 
     def __init__(self, n_frames: int, n_models: int = 1) -> None:
@@ -53,37 +53,37 @@ class FrameTable:
         self.forget_merge()
 
     def take_states(self, n_models: int) -> None:
-        """Go on with so many models, all of them as likely."""
+        """Set the number of models, and make all of them equally likely."""
         self.state_probability = np.full((len(self.model), n_models), 1 / n_models)
 
     def forget_merge(self) -> None:
-        """A new stage begins: what was expected on other pixels says nothing now."""
+        """Begin a stage: the photons that were predicted before were for other pixels."""
         self.expected = np.zeros(len(self.model))
         self.merged = np.zeros(len(self.model), dtype=bool)
 
     @property
     def states_per_frame(self) -> float:
-        """Effective number of models that a frame is spread over, as :class:`Posterior` has it of poses."""
+        """Effective number of models that a frame is spread over, the perplexity of its states."""
         p = self.state_probability
         return float(np.exp(-(p * np.log(np.maximum(p, 1e-300))).sum(axis=1).mean()))
 
     def mean_perplexity(self, frames: NDArray[np.bool_]) -> float:
-        """Effective number of poses that these frames (N,) are spread over, their geometric mean; 1: none."""
+        """Geometric mean of the perplexities of these frames (N,); 1 if there are none."""
         return float(np.exp(np.log(self.perplexity[frames]).mean())) if frames.any() else 1.0
 
     @property
     def shown(self) -> NDArray[np.int64]:
-        """The model that a frame shows, (N,); -1: none."""
+        """The model that each frame shows, (N,); -1: none."""
         return np.where(self.weight < 0.5, -1, self.model)
 
     def note(
         self, grid: Grid, likelihood: Likelihood, batch: Batch, posterior: Posterior, beta: Array,
         states: StatePosterior | None = None,
     ) -> None:  # fmt: skip
-        """Write down the posteriors of a batch.
+        """Write the posteriors of a batch into the table.
 
-        beta : (D,) the inverse temperatures that they have.
-        states : of several models; without it the model is that of the likeliest pose.
+        beta : (D,) their inverse temperatures.
+        states : probabilities of several models; None: the model is that of the likeliest pose.
         """
         places = batch.places
         row = to_numpy(posterior.best_row)
@@ -105,13 +105,13 @@ class FrameTable:
         self.log_evidence[places] = to_numpy(evidence) + constants
 
     def keep_known(self, places: NDArray[np.int64], known: NDArray[np.float64]) -> None:
-        """Poses that were given are as they were: known (N, 4), NaN where there is none."""
+        """Put given poses back into the table: known (N, 4), NaN for frames without one."""
         own = known[places]
         self.quaternion[places] = np.where(np.isfinite(own), own, self.quaternion[places])
 
     @staticmethod
     def constants(likelihood: Likelihood, batch: Batch) -> NDArray[np.float64]:
-        """What is left out of the scores of a batch because it is the same for all poses, (D,) in nats."""
+        """Terms that scores of a batch leave out because they are the same for all poses, (D,) in nats."""
         constants = []
         for group in batch.groups:
             own = batch.fluence[group.columns]
@@ -120,12 +120,12 @@ class FrameTable:
         return np.concatenate(constants)
 
     def note_merge(self, batch: Batch, expected: Array) -> None:
-        """Write down that a batch was merged, and how many photons its poses expect."""
+        """Note that a batch was merged, and how many photons its poses predict."""
         self.expected[batch.places] = to_numpy(expected)
         self.merged[batch.places] = True
 
     def complete(self, comm: Comm, places: NDArray[np.int64]) -> None:
-        """Take the rows that other ranks have written; places : (n,) rows of this rank alone."""
+        """Get the rows that other ranks have written; places : (n,) rows that belong to this rank alone."""
         complete_rows(comm, places, *(getattr(self, name) for name in _COLUMNS if name != "weight"))
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -135,6 +135,6 @@ class FrameTable:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         for name in _COLUMNS:
-            # A state of before may lack what only tells when a stage is over.
+            # Older checkpoints may lack columns that only decide when a stage is over.
             found = state.get(f"frames/{name}", getattr(self, name))
             setattr(self, name, np.array(found, dtype=getattr(self, name).dtype))

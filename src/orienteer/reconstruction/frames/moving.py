@@ -1,4 +1,4 @@
-"""Frames on their way from rank to rank."""
+"""Send frames from rank to rank."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,22 +12,22 @@ from orienteer.source.sparse_photons import SparsePhotons
 
 
 def needed(patterns: Patterns) -> Patterns:
-    """The frames with what scoring asks of them: of all columns only what single frames forbid."""
+    """The frames with what scoring needs: of all columns, only the masks of single frames."""
     columns = {name: column for name, column in patterns.columns.items() if name == FRAME_MASK}
     return Patterns(patterns.frames, patterns.event_id, columns, patterns.has_event_ids)
 
 
 def gathered(comm: Comm, own: Patterns) -> Patterns:
-    """The frames of all ranks, in their order; the result is all the memory that it takes."""
+    """The frames of all ranks, in the order of the ranks; takes no more memory than the result."""
     if comm.size == 1:
         return own
     return _carried(comm, own, lambda rows, _: comm.rows(rows))
 
 
 def sent_home(comm: Comm, own: Patterns, home: NDArray[np.int64]) -> Patterns:
-    """The frames that belong to this rank, in the order of the ranks that had them, and of each in its own.
+    """The frames that belong to this rank, sorted by the rank that had them, and there in their old order.
 
-    home : (n,) the rank that each of the own frames belongs to.
+    home : (n,) the rank to which each frame of this rank belongs.
     """
     if comm.size == 1:
         return own
@@ -37,9 +37,10 @@ def sent_home(comm: Comm, own: Patterns, home: NDArray[np.int64]) -> Patterns:
 def _carried(
     comm: Comm, own: Patterns, carry: Callable[[Any, NDArray[np.int64] | None], Any]
 ) -> Patterns:  # fmt: skip
-    """Frames of which every array was carried to other ranks.
+    """Frames after each of their arrays was sent between ranks.
 
-    carry : rows in, rows out; it is told the frame (n,) that each row is of, or None: one row is one frame.
+    carry : takes rows and returns rows; its second argument is the frame (n,) to which each row belongs, or
+        None if each row is one frame.
     """
     own = needed(own)
     frames: Any = own.frames

@@ -1,4 +1,4 @@
-"""The pixels of a data set as a reconstruction sees them: where they are, how sensitive, for what."""
+"""The pixels of a data set as a reconstruction uses them: positions, corrections, permitted use."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from orienteer.errors import OrienteerError, SettingsError
 from orienteer.source.base import Source
 from orienteer.source.wavelength import WAVELENGTH, known_wavelengths, usual_wavelength
 
-# A spread of wavelengths above this blurs the outer speckles; it is worth a word.
+# A relative spread of wavelengths above this blurs the outer speckles, and is mentioned.
 _LARGEST_SPREAD = 0.01
-# A resolution of more than this share of that at the edge of the data is the edge, but for rounding.
+# A resolution above this share of that at the edge of the data counts as the edge itself, up to rounding.
 _AT_EDGE = 0.99
-# Fewer pixels show no speckle.
+# Fewer pixels would show no speckle.
 _FEWEST_PIXELS = 16
 
 
@@ -25,9 +25,9 @@ class PixelTable:
     index : (U,) int64, place in the frame.
     q_inv_A : (U, 3) float64 scattering vectors; length_inv_A : (U,) their lengths.
     correction : (U,) float64, solid angle * polarisation * efficiency, mean 1.
-    merge_only : (U,) bool, not to be used for orientation.
+    merge_only : (U,) bool, pixels that are merged but do not orient frames.
     wavelength_A : of the data set.
-    remarks : what the user should know.
+    remarks : for the user.
     """
 
     index: NDArray[np.int64]
@@ -51,7 +51,7 @@ class PixelTable:
         return float(np.median(np.atleast_2d(distances)[:, -1]))
 
     def edge_inv_A(self, resolution_A: float) -> float:
-        """Largest |q| to be reconstructed: that of this resolution, or of the outermost pixel (0)."""
+        """Largest |q| to be reconstructed: that of this resolution, or (0) of the outermost pixel."""
         edge = float(self.length_inv_A.max())
         if not resolution_A:
             return edge
@@ -65,7 +65,7 @@ class PixelTable:
         return min(edge, 1 / resolution_A)
 
     def beyond_edge(self, resolution_A: float) -> str:
-        """A sentence where a resolution was asked for that the pixels do not reach; else empty."""
+        """A sentence if the pixels do not reach the requested resolution; else empty."""
         edge_A = 1 / float(self.length_inv_A.max())
         if not resolution_A or resolution_A > _AT_EDGE * edge_A:
             return ""
@@ -74,7 +74,10 @@ class PixelTable:
         return f"{resolution_A:g} A was asked for; the data end at {edge_A:.3g} A.{meant}"
 
     def choose(self, scored_inv_A: float, merged_inv_A: float) -> tuple[NDArray[np.int64], int]:
-        """Places in this table: those that orient (up to a radius) first, then those that are only merged."""
+        """Places of the pixels in use: first those that orient, up to a radius, then those only merged.
+
+        Returns the places, and how many of them orient.
+        """
         length = self.length_inv_A
         scored = (length <= scored_inv_A) & ~self.merge_only
         merged = (length <= merged_inv_A) & ~scored
@@ -83,14 +86,14 @@ class PixelTable:
 
 
 def pixel_table(source: Source) -> PixelTable:
-    """The usable pixels of a source at its wavelength; says what is missing when there are none."""
+    """The usable pixels of a source at its wavelength; raises an error that says what is missing."""
     if source.n_frames == 0:
         where = source.path or "these data"
         raise OrienteerError(f"{where}: there are no frames in it.", "Look at it: orienteer inspect DATA.")
     detector = source.detector
     if detector is None:
         raise OrienteerError(
-            "nobody has said where the pixels of these data are.", "Give the detector: --geometry FILE."
+            "these data do not say where their pixels are.", "Give the detector: --geometry FILE."
         )
     wavelength, remarks = _wavelength(source)
     mask = np.asarray(detector.mask)
@@ -116,7 +119,7 @@ def _wavelength(source: Source) -> tuple[float, tuple[str, ...]]:
     median = usual_wavelength(column)
     if median is None:
         raise OrienteerError(
-            "the data do not say at which wavelength they were taken.",
+            "the data do not say at which wavelength they were recorded.",
             "Give it: --wavelength-A, which is 12398.42 over the photon energy in eV.",
         )
     spread = float(known_wavelengths(column).std() / median)

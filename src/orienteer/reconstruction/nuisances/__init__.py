@@ -1,1 +1,1 @@
-"""What is unknown besides orientations: fluence, background, noise, junk."""
+"""The other unknowns besides orientations: fluence, background, noise, junk."""

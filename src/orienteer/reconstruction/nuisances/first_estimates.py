@@ -1,7 +1,7 @@
-"""What frames say before there is a model: which look alike, how bright each was, their radial mean.
+"""First estimates, before there is a model: which frames look alike, their fluences, their radial mean.
 
-A few very bright shots of something else hold more photons than all others together.  So frames that are
-unlike the others say nothing here, and no frame says more than ten typical ones.
+A few very bright shots of something else may hold more photons than all others together.  So frames that are
+unlike the others are left out here, and no frame counts for more than ten typical ones.
 """
 
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from orienteer.reconstruction.nuisances.fluence_spread import fluence_spread
 from orienteer.reconstruction.nuisances.screening import ring_photons, unlike_others
 from orienteer.reconstruction.settings import EmcSettings
 
-# Fluences that vary by less than this share need not be known.
+# Fluences are not estimated if their relative spread is below this.
 LEAST_SPREAD = 0.08
-# No frame counts for more than so many of median brightness.
+# No frame counts for more than this many of median fluence.
 _BRIGHTEST = 10.0
 _FRAMES_AT_ONCE = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class FirstEstimates:
-    """All frames, (N,) each.
+    """First estimates for all frames, (N,) each.
 
-    weight : 1 for frames that may be of one particle, by their radial profile, and 0 for others.
-    fluence : of mean 1 over such frames; all 1 where fluences are not estimated.
+    weight : 1 for frames that may show the particle, by their radial profile, and 0 for others.
+    fluence : with mean 1 over frames of weight 1; all 1 if fluences are not estimated.
     fluence_spread : relative standard deviation of the fluence.
     estimates_fluence : whether every frame gets a fluence of its own.
     """
@@ -39,7 +39,7 @@ class FirstEstimates:
     estimates_fluence: bool
 
     def sums(self, frames: FrameStore) -> tuple[NDArray[np.float64], ...]:
-        """Photons, frames and fluence summed over the frames at every usable pixel, (U,) each, by weight."""
+        """Weighted sums over the frames of photons, frames and fluence at every usable pixel, (U,) each."""
         weight = bounded_weights(self.weight, self.fluence)
         if (weight == 1).all():
             return frames.pixel_photons, frames.pixel_frames, frames.pixel_frames
@@ -50,14 +50,14 @@ def first_estimates(
     frames: FrameStore, settings: EmcSettings, background: NDArray[np.float64] | None,
     learns: NDArray[np.bool_],
 ) -> FirstEstimates:  # fmt: skip
-    """What all frames say together before the first iteration.
+    """Estimate weights and fluences of all frames before the first iteration.
 
     background : (U,) photons per shot, or None.
-    learns : (N,) bool, frames that may decide about others.
+    learns : (N,) bool, frames from which the spread and the mean fluence are learnt.
     """
     rings = ring_photons(frames, background)
     weight = np.ones(frames.n_frames)
-    # A few frames that are unlike the others may be a state of their own.
+    # With several models, a few frames that are unlike the others may be a state of their own.
     if settings.reject_junk and settings.models == 1:
         weight = np.where(unlike_others(rings), 0.0, 1.0)
     told = np.where(learns, weight, 0.0)
@@ -71,9 +71,9 @@ def first_estimates(
 
 
 def bounded_weights(weight: NDArray[np.float64], fluence: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights (N,) in the merge, such that no frame brings more photons than ten of median fluence do.
+    """Weights (N,) in the merge, limited so that no frame adds more photons than ten of median fluence.
 
-    weight : (N,) how likely each frame shows the particle.
+    weight : (N,) probability that each frame shows the particle.
     """
     shown = (weight >= 0.5) & (fluence > 0)
     if not shown.any():
@@ -85,10 +85,10 @@ def bounded_weights(weight: NDArray[np.float64], fluence: NDArray[np.float64]) -
 def _first_fluence(
     photons: NDArray[np.float64], behind: float, told: NDArray[np.float64], spread: float
 ) -> NDArray[np.float64]:
-    """Fluences (N,) by the photons of the frames, of mean 1 over those of which ``told`` is not 0."""
+    """Fluences (N,) from the photons of the frames, with mean 1 over frames for which ``told`` is not 0."""
     weights = told if told.any() else np.ones(len(told))
     typical = float(np.average(photons, weights=weights))
-    # Without a particle there is still noise: less than that is nobody's signal.
+    # The mean signal is at least the photon noise, which is there without any particle.
     mean = max(typical - behind, np.sqrt(typical), 1e-12)
     least = np.sqrt(np.maximum(photons, 1.0)) if behind else 1e-3 * mean
     signal = np.maximum(photons - behind, least)

@@ -1,10 +1,10 @@
-"""How much the fluence varies from shot to shot, told before anything is known of the particle.
+"""Estimate how much the fluence varies from shot to shot, before anything is known of the particle.
 
 The photons of a frame vary with its fluence and with its orientation.  Fluence changes all rings of the
-detector by the same factor.  Orientation does not: towards the centre a particle scatters the same in every
-orientation, and what one ring gains another may lose.  So among all averages of bright rings, the one that
-varies least tells how much of the variation can be that of the fluence.  Dark rings may show a background
-that nobody has told, which is the same in every shot.
+detector by the same factor.  Orientation does not: near the centre a particle scatters the same in every
+orientation, and what one ring gains another may lose.  So among all weighted averages of bright rings, the
+one that varies least gives an upper limit for the variation of the fluence.  Dark rings are left out, because
+they may hold an unknown background, which is the same in every shot.
 """
 
 from typing import NamedTuple
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from orienteer.reconstruction.nuisances.screening import RingPhotons
 
-# Photon noise that the average may have, in standard errors of its variance over all frames.
+# Weight of photon noise in the choice of the average, in standard errors of its variance over all frames.
 _CAUTION = 2.0
 _FEWEST_FRAMES = 20
-# Share of all that rings tell which the brightest of them must hold; the others are left out.
+# The brightest rings that together hold this share of the information are used.
 _BRIGHT_SHARE = 0.8
 
 
 class FluenceSpread(NamedTuple):
     """Relative standard deviation of the fluence over frames.
 
-    value : rather too large than too small.
-    least : one standard error less in the variance: what so few frames can prove.
+    value : an estimate that is too large rather than too small.
+    least : the same with the variance lower by one standard error: what this number of frames can prove.
     """
 
     value: float
@@ -35,8 +35,8 @@ class FluenceSpread(NamedTuple):
 def fluence_spread(rings: RingPhotons) -> FluenceSpread:
     """How much the fluences of frames differ, from their photons in rings.
 
-    The average of rings is chosen by half of the frames and its variance taken from the others, and the
-    reverse, so that chance has no part in it.
+    One half of the frames chooses the average of rings, and the other half gives its variance, and vice
+    versa, so that no chance fluctuation is selected.
     """
     mean = np.maximum(rings.signal.mean(axis=0), 0.0)
     told = mean**2 / np.maximum(mean + rings.background, 1e-30)
@@ -56,7 +56,7 @@ def fluence_spread(rings: RingPhotons) -> FluenceSpread:
 
 
 def _brightest(told: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether a ring is one of the fewest that tell _BRIGHT_SHARE of all, (R,)."""
+    """Whether a ring is one of the brightest, which together hold _BRIGHT_SHARE of the information, (R,)."""
     order = np.argsort(-told, kind="stable")
     before = np.cumsum(told[order]) - told[order]
     used = np.zeros(len(told), dtype=bool)
@@ -67,7 +67,7 @@ def _brightest(told: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _moments(
     photons: NDArray[np.float64], background: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Relative covariance of rings beyond photon noise, (R, R), and relative variance of that noise, (R,)."""
+    """Relative covariance of rings less photon noise, (R, R), and relative variance of that noise, (R,)."""
     mean = np.maximum(photons.mean(axis=0), 1e-12)
     noise = (mean + background) / mean**2
     return np.atleast_2d(np.cov(photons / mean, rowvar=False)) - np.diag(noise), noise
@@ -76,9 +76,9 @@ def _moments(
 def _steadiest(
     covariance: NDArray[np.float64], noise: NDArray[np.float64], n_frames: int
 ) -> NDArray[np.float64]:
-    """Weights (R,) with sum 1 of the average of rings that varies least.
+    """Weights (R,), with sum 1, of the average of rings that varies least.
 
-    Photon noise is known and taken off; what it harms is only how well so many frames tell the rest.
+    The known photon noise is subtracted; it only limits how precisely so many frames determine the rest.
     """
     values, vectors = np.linalg.eigh(covariance)
     beyond_noise = (vectors * np.maximum(values, 0.0)) @ vectors.T

@@ -1,4 +1,4 @@
-"""The likelihood of a run and its nuisances: dispersion by shell, background, junk classes."""
+"""The likelihood of a run and its parameters: dispersion of each shell, background, junk classes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
 
 _FRAMES = 256
-# Fully developed speckles have a relative variance of 1: a model cannot be more wrong than not to know them.
+# A model that knows nothing of fully developed speckles has a relative variance of 1; none can be worse.
 _LARGEST_DISPERSION = 1.0
 
 
 class NoiseModel:
-    """How counts scatter about the model; learns from the residuals of frames that the model has not seen.
+    """How counts scatter about the model, learnt from the residuals of frames that were not merged into it.
 
     dispersion : (shells,) relative variance of the model's own error; 0 is Poisson.
     background : (U,) photons per shot at the usable pixels, or None.
@@ -40,19 +40,19 @@ class NoiseModel:
         self._n_junk = n_junk
         if self._kind == "gaussian" and (settings.background_file or settings.background == "estimate"):
             raise SettingsError(
-                "the Gaussian likelihood knows no background.",
-                "Take off the background from the frames, or use a likelihood that counts photons.",
+                "the Gaussian likelihood cannot use a background.",
+                "Subtract the background from the frames, or use a likelihood that counts photons.",
             )
         self.background = _read_background(settings.background_file, pixels)
         self.dispersion: NDArray[np.float64] = np.ones(1)
         self.sigma = 0.0
 
     def forget(self) -> None:
-        """Nothing is known of the model yet: it may be wrong by all of its speckles."""
+        """Begin anew with a model of which nothing is known: it may be wrong by as much as its speckles."""
         self.dispersion = np.ones(1)
 
     def rescale_shells(self, zoom: float) -> None:
-        """Shells become thinner by a factor: their dispersions are taken from the old ones."""
+        """Interpolate the dispersion when shells become thinner by a factor."""
         if zoom != 1:
             n = round(len(self.dispersion) * zoom)
             self.dispersion = np.interp(np.arange(n) / zoom, np.arange(len(self.dispersion)), self.dispersion)
@@ -73,13 +73,13 @@ class NoiseModel:
         self.background = background if len(background) else None
 
     def without_background(self, photons: NDArray[Any], n_frames: NDArray[Any]) -> NDArray[np.float64]:
-        """Photons (U,) of all frames less those of the background, never negative."""
+        """Photons (U,) of all frames minus those of the background, never negative."""
         if self.background is None:
             return np.asarray(photons, dtype=np.float64)
         return np.asarray(np.maximum(photons - self.background * n_frames, 0.0))
 
     def background_photons(self, work: "Workspace") -> float:
-        """Background photons of one shot on the scored pixels."""
+        """Background photons of a shot on the scored pixels."""
         return 0.0 if self.background is None else float(self.background[work.places[: work.n_scored]].sum())
 
     def likelihood(self, work: "Workspace") -> Likelihood:
@@ -98,7 +98,7 @@ class NoiseModel:
         self, work: "Workspace", models: Array, poses: NDArray[Any], model: NDArray[Any],
         fluence: NDArray[np.float64],
     ) -> None:  # fmt: skip
-        """Learn the dispersion from frames at their best poses in the model that oriented them."""
+        """Measure the dispersion from frames at their best poses in the model that oriented them."""
         parts, residuals = [], []
         n_shells = int(work.shell.max()) + 1
         shell = work.xp.asarray(work.shell[: work.n_scored])
@@ -129,7 +129,7 @@ class NoiseModel:
         return np.asarray(self.dispersion[np.minimum(work.shell, len(self.dispersion) - 1)])
 
     def first_junk(self, n_pixels: int, seed: int, xp: Any) -> Array:
-        """Relative patterns (J, U) of the junk classes to begin with: the radial mean, hardly disturbed."""
+        """First relative patterns (J, U) of the junk classes: the radial mean with a little noise."""
         noise = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,))).normal(
             size=(self._n_junk, n_pixels)
         )
@@ -160,7 +160,7 @@ def _read_background(path: str, pixels: PixelTable) -> NDArray[np.float64] | Non
     if len(values) <= int(pixels.index.max()) or not np.isfinite(values).all() or values.min() < 0:
         raise FileError(
             Path(path),
-            f"holds {len(values)} values, which must be one finite number, not negative, per pixel.",
-            "Photons per shot of every pixel of the frame, as simulate and Dragonfly use them.",
+            f"holds {len(values)} values; it must have one finite number, not negative, for each pixel.",
+            "Give the photons per shot at every pixel of the frame, as for simulate and in Dragonfly.",
         )  # fmt: skip
     return np.asarray(values[pixels.index])

@@ -1,7 +1,8 @@
-"""Rings of frames against the model: something else has too many photons in some and too few in others.
+"""Compare rings of frames with the model, to recognise faint frames of something else.
 
-Pixel by pixel a faint frame says little, and a shot of something similar passes for one of the particle.  Its
-radial profile is off by as much in all pixels of a ring, and the photons of a whole ring tell.
+Pixel by pixel, a faint frame of something similar cannot be distinguished from one of the particle.  But its
+radial profile deviates by the same factor in all pixels of a ring, so that the photons of a whole ring show
+it.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,18 +22,18 @@ if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
 
 _MOST_RINGS = 40
-# Frames that can tell how far others deviate.
+# Fewest frames from which the usual deviation can be learnt.
 _FEWEST_FRAMES = 20
-# Relative variances by which the rings of something else deviate from the model.
+# Relative variances with which the rings of something else deviate from the model.
 _DEVIATIONS = (0.1, 0.3)
 # Median of the square of a standard normal number.
 _MEDIAN_OF_SQUARE = 0.4549
 
 
 class RingSums(NamedTuple):
-    """Photons of frames in rings of scored pixels, (N, R) float32 each: seen, expected, and of the particle.
+    """Photons of frames in rings of scored pixels, (N, R) float32 each.
 
-    The particle's are those expected less the background.
+    seen : counted; expected : predicted by the model, with the background; signal : the same without it.
     """
 
     seen: NDArray[np.float32]
@@ -41,9 +42,9 @@ class RingSums(NamedTuple):
 
 
 class Rings:
-    """Rings of the scored pixels of a stage, and what they show of frames that are looked at piece by piece.
+    """Adds up the photons of frames in rings of the scored pixels of a stage, a few frames at a time.
 
-    sums : of N frames; zero where none was looked at.
+    sums : of N frames; 0 for frames that were not added.
     """
 
     def __init__(self, work: "Workspace", n_frames: int) -> None:
@@ -59,7 +60,7 @@ class Rings:
     def look(
         self, places: NDArray[np.int64], frames: DenseFrames, signal: Array, fluence: NDArray[np.float64]
     ) -> None:
-        """Add up what a few frames show, and what signal (D, S) at unit fluence lets expect of them."""
+        """Add up the photons of a few frames, and those that a signal (D, S) at unit fluence predicts."""
         expected = expected_photons(self._work, frames, signal, fluence)
         bright = signal * self._work.xp.asarray(fluence[:, None].astype(np.float32))
         for column, values in zip(self.sums, (frames.counts, expected, bright), strict=True):
@@ -69,10 +70,10 @@ class Rings:
 def ring_odds(sums: RingSums, learns: NDArray[np.bool_]) -> NDArray[np.float64]:
     """ln P(rings | particle) - ln P(rings | something whose radial profile deviates), (N,), in nats.
 
-    learns : (N,) bool, frames that tell by how much the rings of the particle itself deviate, because the
-        model is not perfect yet; it is a median, which the others among them hardly change.
+    learns : (N,) bool, frames from which the deviation of the particle itself is learnt, since the model is
+        not perfect yet.  It is a median, which a few frames of something else hardly change.
     """
-    if learns.sum() < _FEWEST_FRAMES:  # nobody knows what is ordinary, and nothing is held against a frame
+    if learns.sum() < _FEWEST_FRAMES:  # the usual deviation is unknown: no frame is rejected
         return np.full(len(learns), np.inf)
     seen, expected, signal = (array.astype(np.float64) for array in sums)
     square = (seen - expected)[learns] ** 2 / _MEDIAN_OF_SQUARE

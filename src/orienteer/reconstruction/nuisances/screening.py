@@ -1,8 +1,8 @@
-"""Frames that cannot be of the same particle as the others, told before anything is known of it.
+"""Find frames that cannot show the same particle as the others, before anything is known of it.
 
-Whatever its orientation, a particle scatters about the same share of its photons to each distance from the
-centre; something larger or smaller does not.  Frames whose radial profile lies far outside what the others
-have are left out to begin with.  They are judged again, by the model, as soon as there is one.
+In every orientation, a particle scatters about the same share of its photons to each distance from the
+centre; something larger or smaller scatters another.  Frames whose radial profile is far from that of the
+others are left out at first.  They are judged again by the model as soon as there is one.
 """
 
 from typing import NamedTuple
@@ -15,9 +15,9 @@ from orienteer.reconstruction.frames.frame_store import FrameStore
 
 _RINGS, _FRAMES_AT_ONCE = 40, 2000
 _ROUNDS = 6
-# A frame so many robust standard deviations above the typical deviation is not one of them.
+# A frame is unlike the others if it is this many robust standard deviations above the typical deviation.
 _FAR = 6.0
-# Quantiles of brightness between which frames tell how the others look.
+# Quantiles of brightness: the frames between them determine how the others look.
 _MIDDLING = (0.4, 0.8)
 # Median of the square of a standard normal number.
 _MEDIAN_OF_SQUARE = 0.4549
@@ -27,21 +27,21 @@ class RingPhotons(NamedTuple):
     """Photons of frames in rings of the detector.
 
     signal : (N, R) float64, without the background; noise may make it negative.
-    background : (R,) float64 photons per shot that were taken off.
+    background : (R,) float64 photons per shot that were subtracted.
     """
 
     signal: NDArray[np.float64]
     background: NDArray[np.float64]
 
     def of(self, frames: NDArray[np.bool_]) -> "RingPhotons":
-        """Those of chosen frames, (N,) bool."""
+        """The photons of chosen frames, (N,) bool."""
         return RingPhotons(self.signal[frames], self.background)
 
 
 def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> RingPhotons:
-    """Photons of every frame in rings about the centre, those of the background (U,) taken off.
+    """Photons of every frame in rings about the centre, minus those of the background (U,).
 
-    Rings hold about equally many photons on average: where there are many, they are thin.
+    Rings are thin where there are many photons, so that their numbers of photons do not differ much.
     """
     length = store.pixels.length_inv_A
     order = np.argsort(length, kind="stable")
@@ -56,7 +56,7 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> R
     for frames in store.chunks(np.arange(store.read.start, store.read.stop), _FRAMES_AT_ONCE):
         batch = store.batch(frames, everything, len(length), "cpu", "sparse" if store.is_counts else "dense")
         if batch.photons is not None and batch.missing is None:
-            # Lists of photons need no frames of zeros to be summed.
+            # Lists of photons are summed directly, without making arrays of them.
             of_frame = np.repeat(np.arange(len(batch)), np.diff(batch.photons.start))
             place = of_frame * _RINGS + ring[batch.photons.pixel]
             sums = np.bincount(place, batch.photons.count, minlength=len(batch) * _RINGS)
@@ -65,7 +65,7 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> R
         dense = dense_frames(batch)
         photons = dense.counts @ member
         if dense.seen is not None:
-            # A ring that is partly hidden is scaled up by what it would have shown.
+            # A ring that is partly hidden is scaled up to what the whole ring would have shown.
             mean = (store.pixel_photons / np.maximum(store.pixel_frames, 1)).astype(np.float32)
             seen, all_of_it = (dense.seen * mean) @ member, mean @ member
             photons = photons * all_of_it / np.maximum(seen, 1e-3 * all_of_it + 1e-30)
@@ -76,9 +76,9 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> R
 def unlike_others(rings: RingPhotons) -> NDArray[np.bool_]:
     """Whether the radial profile of a frame is unlike that of the others, (N,) bool.
 
-    The profile of the others is a trimmed mean, and how much they scatter about it a median, both of frames
-    of middling brightness: faint ones are noise, and the brightest are most often something else.  Both are
-    found anew without the frames that are unlike.  More than half of the frames are never left out.
+    The profile of the others is a trimmed mean, and their scatter about it a median, both over frames of
+    medium brightness: faint frames are noise, and the brightest are most often something else.  Both are
+    computed again without the unlike frames, a few times.  Never more than half of the frames are left out.
     """
     photons = np.maximum(rings.signal, 0.0)
     noise = photons + rings.background + 1

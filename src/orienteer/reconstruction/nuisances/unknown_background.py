@@ -1,9 +1,10 @@
-"""A background that nobody has measured: what does not turn with the particle, and what is never dark.
+"""Estimate an unmeasured background: what does not turn with the particle, and what is never dark.
 
-The mean of a pixel over frames of all orientations is the particle's radial mean plus the background.  What
-differs around a ring must be background; this is known before the first iteration.  A background that is the
-same all around looks like part of the particle, but the speckles of a particle have dark places between
-them, and a merged model that is nowhere dark at any radius around shows how much does not belong to it.
+The mean of a pixel over frames of all orientations is the radial mean of the particle plus the background.
+What varies around a ring must therefore be background; this is known before the first iteration.  A
+background that is the same all around looks like a part of the particle.  But speckles have dark places
+between them: if a merged model is nowhere dark on a shell and its neighbours, its lowest values there are
+background.
 """
 
 from typing import Any
@@ -14,17 +15,19 @@ from numpy.typing import NDArray
 from orienteer.compare.shells import shell_index
 
 _SECTORS = 16
-# Photons of a sector of a ring: its mean is known to 3 %.
+# Photons in a sector of a ring, which give its mean to 3 %.
 _PHOTONS_PER_SECTOR = 1000.0
+# Standard errors by which a pixel must be brighter than its sector to count as hot.
 _HOT = 5.0
-# The darkest share of a shell, and the speckles around over which its light must be found everywhere.
+# Quantile of a shell that counts as its darkest value; range of radius, in speckles, over which the least of
+# these is taken.
 _DARKEST, _SPECKLES_AROUND = 0.02, 3.0
 
 
 def uneven_background(
     q_inv_A: NDArray[Any], correction: NDArray[Any], photons: NDArray[Any], n_frames: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Background photons per shot of every pixel, (U,), so that the rest is the same all around.
+    """Background photons per shot at every pixel, (U,), such that the rest is the same all around each ring.
 
     q_inv_A : (U, 3); correction : (U,); photons : (U,) of all frames; n_frames : (U,) frames of each pixel.
     """
@@ -44,7 +47,7 @@ def uneven_background(
         exposed = np.bincount(sector[pixels], exposure[pixels], _SECTORS)
         some = exposed > 0.25 * exposed.max()
         rate = np.where(some, total / np.where(some, exposed, 1.0), total.sum() / exposed.sum())
-        # The darkest of many sectors is dark by chance, too.
+        # The darkest of many sectors is darker than the true level by chance.
         darkest = rate[some].min() * (1 + 2 / np.sqrt(max(total[some].min(), 1.0)))
         own = photons[pixels] / exposure[pixels]
         expected = rate[sector[pixels]]
@@ -57,7 +60,7 @@ def uneven_background(
 def even_share(
     model: NDArray[Any], profile: NDArray[Any], voxels_per_speckle: float, n_known: int
 ) -> NDArray[np.float64]:
-    """Share of the radial mean of every shell that is never dark and so belongs to no particle, (shells,).
+    """Share of the radial mean of every shell that is never dark, and so is background, (shells,).
 
     model : (n, n, n) intensity relative to the radial mean.
     profile : (shells,) radial mean, in photons for unit correction.
@@ -76,6 +79,6 @@ def even_share(
     reach = max(1, round(_SPECKLES_AROUND * voxels_per_speckle))
     around = np.array([never_dark[max(0, s - reach) : s + reach + 1].min() for s in range(n)])
     share[:n] = np.minimum(around / np.maximum(profile[:n], 1e-300), 0.9)
-    # Beyond what is known the background goes on as it is there.
+    # Beyond the known shells, the background continues at its last value.
     share[n:] = np.minimum(around[-1] / np.maximum(profile[n:], 1e-300), 0.9)
     return share

@@ -1,4 +1,4 @@
-"""What is learnt about the frames beside their poses: fluence, junk, background, noise, share of classes."""
+"""Update all that is learnt besides poses: fluence, junk, background, noise, frequency of states and junk."""
 
 from typing import TYPE_CHECKING
 
@@ -27,19 +27,23 @@ from orienteer.reconstruction.states.fluence import means_by_state, normalise_by
 if TYPE_CHECKING:
     from orienteer.reconstruction.carried import Carried
 
+# Nats by which a frame that the first look left out must fit better than others to be taken in.
 _SCREENED_NATS = 3.0
-# In the first stage, frames are looked at in every so many iterations, and left out below so many nats.
+# In the first stage, frames are judged in every fourth iteration, and left out if their odds are below minus
+# so many nats.
 _JUDGED_EVERY, _STRANGE_NATS = 4, 10.0
-# Quantiles of the odds in a state that lie a standard deviation apart, and how many of them are no surprise.
+# Quantiles of the odds in a state that are one standard deviation apart; and how many standard deviations
+# below the median are still ordinary.
 _TYPICAL_AND_GOOD, _SCATTER = (0.5, 0.84), 4.0
-# Correlation of the halves from which on a shell shows speckles.
+# A shell shows speckles if the halves correlate by at least this.
 _KNOWN = 0.5
 
 
 def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
-    """Learn from an iteration, after its models were made, all that the next one needs beside them."""
+    """Update the nuisance parameters for the next iteration, from the new models and the deposits."""
     work, table = emc.work, emc.table
-    # A blurred model explains no frame better than anything would: they are judged from the second stage.
+    # In the first stage the model is blurred and explains no frame better than other descriptions do, so that
+    # frames are fully judged from the second stage on.
     judges = emc.settings.reject_junk and emc.course.stage > 0
     looks = emc.settings.reject_junk and not judges and emc.settings.models == 1
     if looks and emc.iteration % _JUDGED_EVERY == 1:
@@ -47,7 +51,7 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
     exact = emc.estimates_fluence and (emc.noise.background is not None or emc.frames.has_missing)
     if judges or exact:
         dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
-        # Of several models some are known less well than others: to deviate from one's own is no crime.
+        # With several models, some are known less well, and their frames deviate without being junk.
         rings = Rings(work, len(emc.fluence)) if judges and emc.n_models == 1 else None
         fit = fit_frames(
             work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact,
@@ -55,12 +59,12 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
         )  # fmt: skip
     if judges:
         n_rows = work.n_poses * emc.n_models
-        # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
+        # The pose was chosen from all poses, which alone gains this many nats.
         chosen = np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
         odds = fit.log_odds - chosen
         if rings is not None:
             by_ring = ring_odds(rings.sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
-            # What nobody could know yet is no description that the frame fits less well.
+            # If the usual deviation of rings is not known yet, they are no alternative description.
             descriptions = [odds, fit.log_deviation_odds, *([by_ring] if np.isfinite(by_ring).any() else [])]
             odds = -log_mean([-each for each in descriptions])
         odds = np.minimum(odds, fit.log_signal_odds - chosen)
@@ -71,7 +75,7 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
     if emc.estimates_fluence:
         photons = work.scored_photons(emc.frames)
         seen = table.merged & (table.expected > 0)
-        # Sentinels are not merged: what a typical frame expects must do for them.
+        # Sentinels are not merged, so that they use the prediction for a typical frame.
         typical = np.median(table.expected[seen]) if seen.any() else 0.0
         expected = np.where(seen, table.expected, typical)
         fluence = fit.fluence if exact else update_fluence(photons, expected)
@@ -80,13 +84,14 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
         fluence = bound_fluence(fluence, photons, behind, weights=bounded_weights(shown, emc.fluence))
         signal = np.maximum(photons - behind, 1e-3)
         fluence = expected_fluence(fluence, photons / signal**2, emc.fluence_spread, shown)
-        # Of frames that were not merged nobody knows what they expect: they are scaled with all others.
+        # Frames that were not merged have no prediction of their own: they are scaled with the mean of all.
         model = np.where(seen, table.model, -1)
         old_means = means_by_state(emc.fluence, shown, model, emc.n_models)
         emc.fluence, means = normalise_by_state(fluence, shown, model, emc.n_models)
-        # A fit to the new models has their scale.  Otherwise expected photons are those of the models before,
-        # of which only the ratios between frames count: the new models fit the fluences that they were merged
-        # with, whose mean is 1, but for frames that have come from another state.
+        # If fluences were fitted to the new models, the models are multiplied by their mean.  Otherwise
+        # fluences come from predictions of the models before, and only their ratios count: the new models
+        # belong to the fluences with which they were merged, whose mean is 1, unless frames of a state came
+        # from another one.
         if exact:
             emc.brighten(means)
         elif emc.n_models > 1:
@@ -103,11 +108,12 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
 def odds_in_states(
     odds: NDArray[np.float64], model: NDArray[np.int64], learns: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Odds (N,) against what is strange for a state: below -10 nats, and below all that its frames scatter.
+    """Odds (N,) relative to a limit for each state, below which a frame is strange for that state.
 
-    The odds of dim frames scatter by chance, and those of a state of few frames, which is known badly, lie
-    below zero all together.  The scatter is taken from the better half, in which there is no junk.
-    model : (N,) state of each frame, -1: none; learns : (N,) bool, frames that say what is typical.
+    The limit is -10 nats, or lower if the odds of the state scatter below that.  The odds of dim frames
+    scatter by chance, and all odds of a badly known state of few frames are below zero.  The scatter is
+    measured in the better half, in which there is no junk.
+    model : (N,) state of each frame, -1: none; learns : (N,) bool, frames that show what is typical.
     """
     relative = odds.copy()
     for m in np.unique(model[learns & (model >= 0)]):
@@ -118,9 +124,9 @@ def odds_in_states(
 
 
 def _leave_out_strangers(emc: "Carried") -> None:
-    """Frames that miss even a blurred model by far more than the others do have no part in sharpening it.
+    """Leave out frames that deviate even from a blurred model by far more than the others do.
 
-    Otherwise a few bright shots of something else outweigh all others before anybody can judge them.
+    Otherwise a few bright shots of something else would outweigh all others before they can be judged.
     """
     work, table = emc.work, emc.table
     dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
@@ -132,7 +138,7 @@ def _leave_out_strangers(emc: "Carried") -> None:
 
 
 def take_off_background(emc: "Carried") -> None:
-    """What the model shows everywhere on a shell, and around it, becomes background."""
+    """Move the part of the model that is never dark, on a shell and its neighbours, to the background."""
     xp, noise = emc.xp, emc.noise
     n, voxel = len(emc.half_correlation), emc.work.stage.voxel_inv_A
     radius = np.arange(n) * voxel

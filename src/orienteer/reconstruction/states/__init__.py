@@ -1,1 +1,1 @@
-"""Several models: how many there are, and which frame shows which."""
+"""Several states: how many models there are, and which frame shows which."""

@@ -1,9 +1,10 @@
 """Fluences of frames of several states.
 
-Before anything is known, a state that scatters less cannot be told from dimmer shots, and a mixture of states
-looks as if fluences differed.  Each state is as bright as its frames are, at a mean fluence of 1.  Where the
-photons of the frames of each state then scatter by no more than counting does, what differed were the states,
-and all shots were alike: their brightness tells states apart from then on.
+At first, a state that scatters less cannot be distinguished from dimmer shots, and a mixture of states looks
+as if fluences differed.  The mean fluence over the frames of each state is set to 1, and each state becomes
+as bright as its frames are.  If the photon numbers within each state then scatter by no more than counting
+noise, the states differed, and not the shots: all fluences become 1, and brightness helps to find the state
+of a frame.
 """
 
 from typing import TYPE_CHECKING
@@ -17,21 +18,21 @@ from orienteer.reconstruction.nuisances.first_estimates import LEAST_SPREAD
 if TYPE_CHECKING:
     from orienteer.reconstruction.carried import Carried
 
-# Frames of a state from which on their mean says something.
+# Fewest frames of a state whose mean is used.
 _FEWEST = 10
-# Two relative standard errors of a variance that is taken from a median, of a single value.
+# Two relative standard errors of a variance that is computed from a median, times the root of the number.
 _MEDIAN_ERRORS = 4.6
-# Standard deviations between peaks of photon numbers that nobody takes for one; rounds to find the peaks.
+# Least distance of separate peaks of photon numbers, in standard deviations; rounds to find the peaks.
 _APART, _ROUNDS = 4.0, 30
 
 
 def normalise_by_state(
     fluence: NDArray[np.float64], weights: NDArray[np.float64], model: NDArray[np.int64], n_models: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fluences (N,) of weighted mean 1 over the frames of each state, and the means (M,) that they had.
+    """Fluences (N,) normalised to a mean of 1 in each state, and the means (M,) that they had before.
 
     weights : (N,) how much each frame counts in the mean; model : (N,) state of each, -1: none.
-    States with hardly any frames have the mean of all.
+    States with hardly any frames use the mean of all.
     """
     whole, mean = normalise_fluence(fluence, weights)
     means = np.full(n_models, mean)
@@ -55,8 +56,8 @@ def spread_within_states(
     """Relative standard deviation of fluences about the mean of their state, beyond photon noise.
 
     photons : (N,) counted; expected : (N,) at unit fluence by the pose of each frame; model : (N,) its state.
-    The scatter is a median, so that a few frames in the wrong state do not matter.  Where one state surely
-    scatters more than all do together, its own counts: two states that are still one hide among the others.
+    The scatter is a median, so that a few frames in the wrong state do not matter.  If one state scatters
+    significantly more than all together, its own scatter counts: it may still be two states.
     """
     spreads, deviations = [], []
     for m in np.unique(model):
@@ -70,17 +71,16 @@ def spread_within_states(
 
 
 def _spread(deviations: NDArray[np.float64], photons: float, sure: float = 1.0) -> float:
-    """Relative standard deviation beyond that of counting, of deviations (N,) in units of it."""
+    """Relative standard deviation beyond counting noise, from deviations (N,) in units of that noise."""
     scatter = sure * (1.4826 * np.median(np.abs(deviations))) ** 2
     return float(np.sqrt(max(scatter - 1, 0.0) / max(photons, 1.0)))
 
 
 def are_peaks_of_states(photons: NDArray[np.float64], means: NDArray[np.float64]) -> bool:
-    """Whether photon numbers (N,) lie in separate peaks, one for each state, no wider than counting makes.
+    """Whether photon numbers (N,) lie in separate peaks, one for each state, no wider than counting noise.
 
-    means : (M,) photons of the states, more or less: where the search for the peaks begins.
-    Fluences that differ have one wide peak, of which some mixture of narrow ones may be a fair likeness; but
-    narrow ones that lie apart they do not have.
+    means : (M,) approximate photons of the states, from which the search for the peaks begins.
+    Fluences that differ give one wide peak.  A mixture of narrow peaks may fit that well, but they overlap.
     """
     peaks = np.sort(np.maximum(means, 1e-3))
     for _ in range(_ROUNDS):
@@ -96,10 +96,10 @@ def are_peaks_of_states(photons: NDArray[np.float64], means: NDArray[np.float64]
 
 
 def fluence_in_state(emc: "Carried", state: int) -> NDArray[np.float64]:
-    """Fluences (N,) that frames have if they all show one state; those of merged frames say what it expects.
+    """Fluences (N,) that all frames would have if they showed this state, scaled by its merged frames.
 
-    Where fluences were never estimated, they are as they are.  Where they were, and have settled since, they
-    are still those of each frame: likelihoods of few states and of many can then be compared.
+    If fluences were not estimated at the start, they do not change.  If they were, each frame has its own
+    even if all were set to 1 since, so that likelihoods with few and with many states can be compared.
     """
     table = emc.table
     told = table.merged & ~emc.sentinel & (table.shown == state) & (table.expected > 0)
@@ -111,12 +111,12 @@ def fluence_in_state(emc: "Carried", state: int) -> NDArray[np.float64]:
 
 
 def settle_fluence(emc: "Carried") -> None:
-    """Fluences are all 1 from now on, where the states explain why frames differ in brightness."""
+    """Set all fluences to 1 from now on, if the states explain why frames differ in brightness."""
     if not emc.estimates_fluence or emc.settings.fluence != "auto" or emc.noise.background is not None:
         return
     table = emc.table
     told = table.merged & ~emc.sentinel & (table.shown >= 0) & (table.expected > 0)
-    if not told.any():  # all frames are at home in the junk
+    if not told.any():  # all frames are junk
         return
     photons = emc.work.scored_photons(emc.frames)
     shown = table.shown[told]

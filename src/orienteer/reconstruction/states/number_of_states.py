@@ -1,7 +1,8 @@
-"""How many states: a run begins with one model, and splits it as often as it is told, or as the data ask for.
+"""The number of states: a run begins with one model, and adds as many as are wanted or as the data need.
 
-Whether one state more is in the data, frames tell that no model has seen, the sentinels.  With many models
-each has fewer frames and more noise, and foretells them less well; with too few, some fit none.
+The sentinels, which no model has seen, decide whether the data hold another state.  With too many models,
+each has fewer frames and more noise, and predicts the sentinels less well; with too few, some sentinels fit
+none.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,14 +29,15 @@ if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
     from orienteer.reconstruction.settings import EmcSettings
 
-# Models that are tried where nobody says how many, at most.
+# Most models that are tried if their number is not given.
 _MOST = 6
-# Sentinels that can decide; standard errors that a gain must be above nothing, and a loss without a state.
-# That few sentinels show a state, and lose much, makes the loss of all of them scatter.
+# Fewest sentinels that can decide.  Standard errors by which the gain of another state must be above 0, and
+# the loss without any of the states.  (The loss scatters more, because few sentinels show a state and lose
+# much.)
 FEWEST_SENTINELS, _ERRORS, _LOSS_ERRORS = 10, 3.0, 2.0
-# Share of the frames below which a state is empty, and how often such a one is begun again.
+# A state with less than this share of the frames is empty; how often an empty state begins again.
 _EMPTY, _TRIES = 0.005, 2
-# Nats that a sentinel loses without its state, at most; and that all of them must lose in the mean.
+# Most nats that a sentinel can lose without its state; least mean loss of all sentinels.
 LARGEST_LOSS, _LEAST_LOSS = 50.0, 0.1
 
 Verdict = Literal["split", "begin again", "keep", "take back"]
@@ -47,19 +49,19 @@ def mean_and_error(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def most_models(settings: "EmcSettings") -> int:
-    """Models that a run may come to have."""
+    """The most models that a run may have."""
     return _MOST if settings.models == "auto" else settings.models
 
 
 @dataclass
 class Growth:
-    """How the number of models grows, from 1 on.  All of it is part of a checkpoint.
+    """How the number of models grows from 1.  All of it is part of a checkpoint.
 
-    wanted : how many; "auto": as many as the sentinels can tell apart.
-    verdict : what is to be done, after all models have settled.
-    evidence : (S,) ln P of each sentinel by the models that there are.
-    before : what was learnt with one model less, its evidence among it.
-    n_tries : how often a state that lost its frames was begun again.
+    wanted : the number of models; "auto": as many as the sentinels support.
+    verdict : what to do next, decided after all models have settled.
+    evidence : (S,) ln P of each sentinel with the present models.
+    before : what was learnt with one model less, and its evidence.
+    n_tries : how often a state that lost its frames has begun again.
     """
 
     wanted: int | Literal["auto"]
@@ -72,17 +74,17 @@ class Growth:
         self, held_out: "HeldOut | None", occupancy: NDArray[np.float64],
         gain_of_split: Callable[[], float] | None = None,
     ) -> str:  # fmt: skip
-        """Decide what is to be done, after all models have settled; one sentence about it.
+        """Decide what to do after all models have settled; returns one sentence about it.
 
-        held_out : what the sentinels say; not needed where the number of models is given.
+        held_out : the result of the sentinels; not needed if the number of models is given.
         occupancy : (M,) shares of the frames.
-        gain_of_split : by how much frames become likelier, at the poses that they have, as one state more.
+        gain_of_split : by how much the best split of a state makes frames likelier, at their present poses.
         """
         n_models = len(occupancy)
         if self.wanted != "auto":
             if n_models > 1 and occupancy.min() < _EMPTY and self.n_tries < _TRIES:
                 self.verdict = "begin again"
-                return "A state has lost all its frames and begins again, as another part of the rest."
+                return "A state has lost its frames, and begins again with other frames of the rest."
             self.verdict = "split" if n_models < self.wanted else "keep"
             return "" if self.verdict == "keep" else f"State {n_models + 1} begins."
         assert held_out is not None
@@ -103,15 +105,16 @@ class Growth:
             least = min(losses)[0]
             missed = "" if is_missed else f", and without one of them less likely by {least:.1g} only"
             return f"{n_models - 1} {count} enough: with {n_models}, {told}{missed}."
-        # One model of a mixture gives its frames poses that may hide it: only from two on this is asked.
+        # A single model may have oriented the frames of a mixture so that it hides the states: so this counts
+        # from two models on.
         gains_nothing = gain_of_split is not None and gain_of_split() <= 0
         self.verdict = "keep" if n_models == _MOST or gains_nothing else "split"
         if gains_nothing:
-            return f"There are {n_models} states: {told}, and no state becomes likelier as two."
+            return f"There are {n_models} states: {told}, and no further split makes frames likelier."
         return f"There are {n_models} states or more: {told}."
 
     def expected(self, n_models: int) -> int:
-        """Models that there will be in the end, where there are so many now; of auto, one more is tried."""
+        """Predicted number of models at the end, given the present one; "auto" tries one more."""
         return min(n_models + 1, _MOST) if self.wanted == "auto" else self.wanted
 
     def state(self) -> dict[str, Any]:
@@ -132,10 +135,10 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What frames that no model has seen say about the models.
+    """How the models explain the sentinels, which no model has seen.
 
     evidence : (S,) ln P of each sentinel, over all poses of all models, mean over the halves.
-    losses : (S, M) how much less likely it becomes without each of the models, up to a limit.
+    losses : (S, M) how much less likely each becomes without each of the models, up to a limit.
     """
 
     evidence: NDArray[np.float64]
@@ -143,7 +146,7 @@ class HeldOut:
 
 
 def ask_sentinels(emc: "Emc") -> HeldOut:
-    """Evidence of the models that there are, in nats."""
+    """Evidence of the sentinels with the present models, in nats."""
     work, likelihood = emc.work, emc.noise.likelihood(emc.work)
     found = np.zeros((emc.n_halves, len(emc.sentinel), 1 + emc.n_models))
     if not emc.sentinel.any():
@@ -166,7 +169,7 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
         own[:, 0] = whole
         for m in range(emc.n_models):
             rest = np.logaddexp.reduce(np.delete(by_state, m, axis=0), axis=0)
-            # The others become as much more frequent.
+            # Without this model, the others become more frequent.
             rest -= np.log(max(1 - occupancy(emc)[m], 1e-12))
             lost = np.full(len(rest), LARGEST_LOSS)
             own[:, 1 + m] = np.subtract(whole, rest, out=lost, where=np.isfinite(rest)).clip(
@@ -179,13 +182,13 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
 def _log_evidence(
     emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, state: int
 ) -> NDArray[np.float64]:
-    """ln P of the frames of a batch in one state, but for a constant, (D,).
+    """ln P of the frames of a batch in one state, up to a constant, (D,).
 
-    Two models of one state that lie half a step of the grid apart fit more poses than one does.  So the
-    evidence of the grid grows by what the best pose gains when it leaves the grid.
+    On the grid alone, two models of one state, half a step of the grid apart, would fit better than one.  So
+    the gain of the best pose when it leaves the grid is added to the evidence.
     """
     work, K, tile_rows = emc.work, len(emc.work.poses), emc.plan.tile_rows
-    # Each state by itself: beside another that fits far better, its own probabilities would all be 0.
+    # Each state is scored alone: beside one that fits far better, all its probabilities would round to 0.
     own = expander.of_model(state)
     log_prior = work.rows.log_prior[state * K : (state + 1) * K]
     rows = RowSpace(work.poses, 1, log_prior, tile_rows=work.rows.tile_rows)
@@ -204,7 +207,7 @@ def _log_evidence(
 def _log_evidence_of_junk(
     emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch
 ) -> NDArray[np.float64]:
-    """ln P of the frames of a batch in any of the junk classes, but for a constant, (D,)."""
+    """ln P of the frames of a batch in any of the junk classes, up to a constant, (D,)."""
     work = emc.work
     rows = RowSpace(work.poses, 0, work.rows.log_prior[-work.rows.n_junk :], work.rows.n_junk)
     store = ScoreStore(len(rows), len(batch), emc.device, comm=work.mesh.poses)

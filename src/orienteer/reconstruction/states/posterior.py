@@ -1,4 +1,4 @@
-"""How likely each frame shows each of several states, whatever its pose."""
+"""The probability of each of several states for each frame, over all its poses."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.orienting.listed_rows import owners_of, sum_by
 from orienteer.reconstruction.orienting.rows import RowSpace
 
-# Of sums of probabilities, with some room; tiles may be those of any rank, and come in any order.
+# Limit of sums of probabilities, with some room.  Sums must not depend on the order of tiles, or on ranks.
 _LARGEST = 4.0
 
 
 class StatePosterior:
-    """Probabilities of the states of a batch of D frames, gathered from those of their rows.
+    """Probabilities of the states of a batch of D frames, collected from those of their rows.
 
     A faint frame is spread over many poses: the state of its likeliest pose need not be its likeliest state.
 
-    probability : (M, D) float64, of all poses of each state together; what is missing from 1 is junk.
+    probability : (M, D) float64, summed over all poses of each state; the rest to 1 is junk.
     best_row : (M, D) int64, the likeliest row of each state.
     """
 
@@ -31,14 +31,14 @@ class StatePosterior:
         self._top: Array = xp.zeros((n_states, n_frames), dtype=np.float32)
 
     def add(self, state: int, first_row: int, responsibilities: Array) -> None:
-        """Take a tile (T, D) of rows of one state, which begins at ``first_row``."""
+        """Add a tile (T, D) of rows of one state, which begins at ``first_row``."""
         xp = array_namespace(responsibilities)
         self.probability[state] += in_parts(responsibilities.sum(axis=0, dtype=np.float64), _LARGEST)
         row = responsibilities.argmax(axis=0)
         self._raise(state, xp.take_along_axis(responsibilities, row[None], axis=0)[0], first_row + row)
 
     def add_listed(self, blocks: BlockList, probability: Array, n_poses: int) -> None:
-        """Take probabilities (n_values,) of listed rows, ``n_poses`` of which are one state."""
+        """Add probabilities (n_values,) of listed rows; each state has ``n_poses`` rows."""
         xp = array_namespace(probability)
         owners = owners_of(blocks)
         frame, row = owners.frame, blocks.row[owners.row].astype(np.int32)
@@ -49,18 +49,18 @@ class StatePosterior:
             xp.maximum.at(top, frame, own)
             best = xp.zeros(len(top), dtype=np.int32)
             is_top = (own > 0) & (own == top[frame])
-            # Of equal rows the last counts, on every device.
+            # Of equally likely rows the last one counts, on every device.
             xp.maximum.at(best, frame[is_top], row[is_top])
             self._raise(state, top, best)
 
     def add_all(self, store: ScoreStore, rows: RowSpace) -> None:
-        """Take all rows of a store."""
+        """Add all rows of a store."""
         for tile in rows.tiles():
             if tile.model is not None:
                 self.add(tile.model, tile.first, store.responsibilities(tile.first, tile.last))
 
     def join(self, comm: Comm) -> None:
-        """Take together what ranks have that share out the rows of the same frames."""
+        """Join the probabilities of ranks that share the rows of the same frames."""
         if comm.size == 1:
             return
         xp = array_namespace(self.probability)

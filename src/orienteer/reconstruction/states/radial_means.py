@@ -1,8 +1,8 @@
 """The radial mean of each state, relative to that of all frames.
 
-Models are kept relative to the radial mean, which pixels multiply them with again: near dark rings it changes
-within a voxel, where no interpolation follows.  States have their dark rings at other radii.  So each has a
-radial mean of its own, from the frames that show it.
+Models are stored relative to the radial mean, because near dark rings the intensity changes within a voxel,
+and cannot be interpolated.  Slices are multiplied by the mean again at the pixels.  States have their dark
+rings at different radii, so that each has a radial mean of its own, from the frames that show it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,19 +18,19 @@ from orienteer.reconstruction.model.radial_profile import RadialProfile
 if TYPE_CHECKING:
     from orienteer.reconstruction.carried import Carried
 
-# Photons that every ring of a state starts with, as bright as the whole state is among all frames: where
-# photons are few, chance makes no ring bright or dark.
+# Photons that every ring of a state starts with, at the ratio of the whole state to all frames, so that
+# chance does not make rings with few photons bright or dark.
 _PRIOR_PHOTONS = 10.0
-# A state is nowhere more times as bright, or as dark, as all frames together.
+# Limit of the ratio of a state to all frames, and of its inverse.
 _LARGEST_RATIO = 1e3
-# That of a state which is as all frames are together.
+# The ratio of a state that has the radial mean of all frames: 1.
 NO_RATIO = RadialProfile(np.zeros(1), np.zeros(1))
 
 
 def ratios_of_states(emc: "Carried", state: NDArray[np.int64], n_states: int) -> list[RadialProfile]:
-    """What to multiply the radial mean of all frames with to have that of each state.
+    """The radial mean of each state, relative to that of all frames.
 
-    state : (N,) that every frame shows, -1: none, or it is not known well enough to tell.
+    state : (N,) the state that every frame shows; -1: none, or not known well enough.
     """
     work, radius = emc.work, emc.profile.radius_inv_A
     photons, fluence = photons_of_states(emc, state, n_states)
@@ -56,9 +56,9 @@ def ratios_of_states(emc: "Carried", state: NDArray[np.int64], n_states: int) ->
 def photons_of_states(
     emc: "Carried", state: NDArray[np.int64], n_states: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Photons of the frames of each state in every pixel of the stage, and summed fluences, (M, P) both.
+    """Photons of the frames of each state at every pixel of the stage, and summed fluences, (M, P) both.
 
-    Counts are whole numbers, and fluences are rounded: they add up to the same on however many ranks.
+    Counts are whole numbers, and fluences are rounded, so that sums are the same on any number of ranks.
     """
     work, xp, most = emc.work, emc.xp, 2 * float(emc.fluence.sum())
     photons, fluence = np.zeros((2, n_states, len(work.places)))
@@ -88,7 +88,7 @@ def state_of_ratios(ratios: Sequence[RadialProfile]) -> dict[str, NDArray[np.flo
 
 
 def ratios_of_state(state: Mapping[str, Any], n_states: int) -> list[RadialProfile]:
-    """The ratios of a checkpoint; one of before may have none."""
+    """The ratios of a checkpoint; an older one may have none."""
     if "ratios/0/log_mean" not in state:
         return [NO_RATIO] * n_states
     return [

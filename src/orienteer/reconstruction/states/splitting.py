@@ -1,8 +1,8 @@
-"""One state becomes two: the frames that it explains worst begin a state of their own.
+"""Split one state in two: the frames that it explains worst begin a state of their own.
 
-Models that begin at random sort frames by chance, and the first to fit takes them all.  A state that comes
-from another begins with poses that are nearly right, in the same frame of reference, and with the frames that
-are most unlike the rest: few or many, a minority is among them.
+Models that begin at random sort frames by chance, and the first that fits takes them all.  A state that is
+split off another begins with nearly right poses in the same frame of reference, and with the frames that are
+most unlike the rest: few or many, but a minority is among them.
 """
 
 from typing import TYPE_CHECKING
@@ -17,12 +17,12 @@ from orienteer.reconstruction.states.trial import Trial, try_split
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-# Shares of a state that a new one begins with, at least and at most.
+# Least and largest share of a state with which a new one begins.
 _LEAST, _MOST = 0.02, 0.5
 
 
 def split_state(emc: "Emc") -> None:
-    """Go on with one model more: of the state whose frames become likeliest as two, the part that is new."""
+    """Add a model: split the state whose frames gain most, and give the new part a model of its own."""
     work, table = emc.work, emc.table
     likelihood = emc.noise.likelihood(work)
     trial = likeliest_split(emc)
@@ -31,7 +31,7 @@ def split_state(emc: "Emc") -> None:
     n_new = float(trial.is_new.sum())
     counts[parent] = max(counts[parent] - n_new, 0.0)
     beta, halves = emc.annealing.inverse, range(emc.n_halves)
-    # Frames were sorted by models of the other half; what each half merges now, the other has not seen.
+    # Each half was sorted by models of the other half, and is merged into its own: the halves stay apart.
     weights = [np.where(trial.is_new, 0.0, table.weight), np.where(trial.is_new, table.weight, 0.0)]
     rest, new = (
         [emc.orient_and_merge(half, likelihood, beta, weight) for half in halves] for weight in weights
@@ -49,7 +49,7 @@ def split_state(emc: "Emc") -> None:
 
 
 def likeliest_split(emc: "Emc") -> Trial:
-    """The split that makes frames likeliest; after others have failed, the next best."""
+    """The split that makes frames likeliest; or the next best, if a state from the best has failed."""
     work, table = emc.work, emc.table
     likelihood = emc.noise.likelihood(work)
     dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
@@ -63,7 +63,7 @@ def likeliest_split(emc: "Emc") -> Trial:
 
 
 def drop_state(emc: "Emc", model: int) -> None:
-    """Go on without a model; its frames, if there are any, count for none."""
+    """Remove a model; its frames, if there are any, then belong to none."""
     table, kept = emc.table, [m for m in range(emc.n_models) if m != model]
     shown = table.model
     table.model = np.where(shown == model, -1, shown - (shown > model))
@@ -76,7 +76,7 @@ def drop_state(emc: "Emc", model: int) -> None:
 
 
 def _frames_of_states(emc: "Emc") -> NDArray[np.float64]:
-    """Merged frames that show each model, (M,)."""
+    """Number of merged frames that show each model, (M,)."""
     shown = emc.merged_into
     return np.bincount(shown[shown >= 0], minlength=emc.n_models).astype(np.float64)
 
@@ -86,8 +86,8 @@ def choose_seeds(odds: NDArray[np.float64], own: NDArray[np.bool_]) -> NDArray[n
 
     odds : (N,) how well each frame is explained, in nats; own : (N,) bool, frames of the state.
 
-    They are parted where the two sides differ most (Otsu): far out where a few are unlike all others, near
-    the middle where none are.
+    The threshold is where the two sides differ most (Otsu's method): far out if a few frames are unlike all
+    others, near the middle if none are.
     """
     is_seed = np.zeros(len(odds), dtype=bool)
     places = np.flatnonzero(own)

@@ -1,4 +1,4 @@
-"""What is told of each state: how many frames show it, and how far its halves agree."""
+"""A summary of each state: what share of the frames shows it, and how far its halves agree."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def occupancy(emc: "Carried") -> NDArray[np.float64]:
-    """Share of the frames that show each model, (M,), by their probabilities; junk and sentinels apart."""
+    """Share of the frames that show each model, (M,), by their probabilities; junk and sentinels left out."""
     table = emc.table
     shown = table.merged & ~emc.sentinel & (table.shown >= 0)
     mass = table.state_probability[shown].sum(axis=0)
@@ -20,7 +20,7 @@ def occupancy(emc: "Carried") -> NDArray[np.float64]:
 
 
 def state_summaries(emc: "Carried") -> list[dict[str, float | None]]:
-    """Occupancy and agreement of the halves of each model; nothing is told of one model alone."""
+    """Occupancy and agreement of the halves of each model; empty if there is only one."""
     if emc.n_models == 1:
         return []
     stage = emc.work.stage

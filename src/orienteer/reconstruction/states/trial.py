@@ -1,10 +1,10 @@
-"""Whether frames of a state become likelier as two states: tried with every frame at the pose that it has.
+"""Try whether the frames of a state become likelier as two states, with every frame at its present pose.
 
-Which state should be split cannot be told from how well it explains its frames: a mean of two states explains
-bright frames of both better than the sharpest model explains dim ones.  So every state is split, and sorted
-for a few rounds, in which frames keep their poses and choose between the two parts only.  This costs two
-slices for a frame instead of all poses.  Frames are always sorted by models of the half that they have no
-part in: the noise of a frame draws it nowhere, and what is gained is more than noise.
+How well a state explains its frames does not show which to split: a mean of two states explains bright frames
+of both better than the sharpest model explains dim ones.  So every state is split on trial, and its frames
+are sorted for a few rounds, in which they keep their poses and only choose between the two parts.  This costs
+two slices for each frame instead of all poses.  Frames are always sorted by models of the half that they do
+not belong to, so that their noise biases neither the choice nor the gain.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from orienteer.reconstruction.orienting.refinement import local_scores, merge_at
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-# Rounds of merging and sorting: what begins as a part of a state has then taken the rest of it.
+# Rounds of merging and sorting: enough for a part of a state to collect the rest of it.
 _ROUNDS = 4
 
 
@@ -34,7 +34,7 @@ class Trial:
 
     parent : the state.
     is_new : (N,) bool, frames of the part that would become a state of its own.
-    gain : by how much its frames become likelier, all together, in nats.
+    gain : by how many nats all frames of the state together become likelier.
     """
 
     parent: int
@@ -61,19 +61,20 @@ def try_split(
         shares = np.log([part.sum() / own.sum() for part in parts])
         evidence = np.logaddexp(*(scores + shares[:, None]))
         sorted_now = own & (scores[1] + shares[1] > scores[0] + shares[0])
-        # Chance may have begun one part in one half and the other in the other.  So at first only the second
-        # half is sorted, by the parts of the first.
+        # By chance, the two parts may be exchanged between the halves.  So in the first round only the second
+        # half is sorted, by the parts of the first half.
         decided = emc.half == 1 if number == 0 and emc.n_halves == 2 else own
         is_new = np.where(decided, sorted_now, is_new)
     gain = float((evidence - before)[own].sum())
     if gain <= 0 or not all(part.any() for part in (own & ~is_new, is_new)):
-        # At these poses there is one state; with all poses to choose from, its worst frames may still be two.
+        # At these poses there is one state.  With a search of all poses, its worst frames may still be
+        # another.
         return Trial(parent, is_seed & own, 0.0)
     return Trial(parent, is_new, gain)
 
 
 def _merged(emc: "Emc", likelihood: Likelihood, parent: int, parts: list[NDArray[np.bool_]]) -> Compressed:
-    """A model for each part of the frames of a state, which it corrects."""
+    """A model for each part of the frames of a state: the model of the state, corrected by them."""
     deposits = []
     for half in range(emc.n_halves):
         first, *others = (_merged_at_poses(emc, likelihood, parent, half, part) for part in parts)
@@ -87,7 +88,7 @@ def _merged(emc: "Emc", likelihood: Likelihood, parent: int, parts: list[NDArray
 def _merged_at_poses(
     emc: "Emc", likelihood: Likelihood, parent: int, half: int, chosen: NDArray[np.bool_]
 ) -> Deposit:
-    """What chosen frames of a half leave behind at their likeliest poses."""
+    """The deposit of chosen frames of a half at their likeliest poses."""
     work, xp = emc.work, emc.xp
     expander = work.expander(emc.models[emc.n_halves - 1 - half])
     deposit = emc.new_deposit(work, half)
@@ -107,7 +108,7 @@ def _merged_at_poses(
 def _scores(
     emc: "Emc", likelihood: Likelihood, parent: int, found: Compressed, own: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """ln P (M, N) of frames at their poses, by M parts of a model of the half that they have no part in."""
+    """ln P (M, N) of frames at their poses, with M models of the half that they do not belong to."""
     work, xp = emc.work, emc.xp
     n_models = found.models.shape[1]
     scores = np.zeros((n_models, len(own)))
