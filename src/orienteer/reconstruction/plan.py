@@ -169,7 +169,7 @@ def make_plan(
     largest_square: float = np.inf, *, n_models: int = 1, n_halves: int = 1, stored_bytes: int = 0,
     n_ranks: int = 1, n_local: int = 1, free_GiB: float | None = None, is_deterministic: bool = False,
 ) -> Plan:  # fmt: skip
-    """Choose layout, tile and batch such that everything fits in the budget.
+    """Choose layout, tile and batch so that everything fits in the budget.
 
     n_rows : rows of all models and junk classes together, with the finest grid.
     budget_GiB : for scores and slices; 0: a quarter of the free memory.

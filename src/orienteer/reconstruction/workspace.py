@@ -45,8 +45,8 @@ class Workspace:
     stage : radii and level.
     places : (P,) the pixel list: places in the table of pixels, the ``n_scored`` scored ones first.
     points : the pixel list in voxels; pixel_weights : (P,) float32 correction times radial mean.
-    poses, quaternions, rows : the grid, with all poses of which every frame is compared: on the device, in
-        float64, and as rows.
+    poses, quaternions, rows : the first grid, on the device, in float64, and as rows; every frame is compared
+        with all its poses.
     fine : the search on the finer grid below it, in stages with two passes; else None.
     ratios : (M, P) float32, radial mean of each model relative to that of all frames; None: all are 1.
     edge_voxels : edge of the cube that holds all merged pixels.

@@ -73,7 +73,7 @@ def test_frames_without_speckles_tell_no_size(simulated: Any) -> None:
     noise = np.random.default_rng(1).poisson(0.03, size=(50, 40 * 40)).astype(np.uint16)
     source = data.source(frames=noise)
     _, remark = choose_diameter(FrameStore(source, pixel_table(source)), 0.0)
-    assert "do not tell" in remark
+    assert "cannot be measured" in remark
 
 
 def test_what_the_user_says_holds(tiny: Any) -> None:

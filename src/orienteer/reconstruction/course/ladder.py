@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def first_level(self) -> int:
-        """Divisions of the grid of which every frame is compared with all poses."""
+        """Divisions of the first grid: every frame is compared with all its poses."""
         return self.level // 2 if self.in_two_passes else self.level
 
     def n_poses(self, order: int = 1) -> float:

@@ -176,7 +176,7 @@ class FrameStore:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the frames as they were read, in bytes; 0 where they are not kept."""
+        """Memory of the frames as they were read, in bytes; 0 if they are not kept."""
         return 0 if self._patterns is None else bytes_of(self._patterns)
 
     @property

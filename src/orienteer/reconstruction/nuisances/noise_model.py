@@ -160,7 +160,7 @@ def _read_background(path: str, pixels: PixelTable) -> NDArray[np.float64] | Non
     if len(values) <= int(pixels.index.max()) or not np.isfinite(values).all() or values.min() < 0:
         raise FileError(
             Path(path),
-            f"holds {len(values)} values; it must have one finite number, not negative, for each pixel.",
+            f"holds {len(values)} values; it needs one finite number, not negative, per pixel.",
             "Give the photons per shot at every pixel of the frame, as for simulate and in Dragonfly.",
         )  # fmt: skip
     return np.asarray(values[pixels.index])

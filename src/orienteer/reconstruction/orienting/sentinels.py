@@ -137,6 +137,6 @@ def is_flat(emc: "Emc") -> bool:
 
 
 def _round_scores(likelihood: Likelihood, batch: Batch, round_slice: Array) -> Array:
-    """Log-likelihoods (D,) of a round model, of which every slice is this one."""
+    """Log-likelihoods (D,) of a round model: all its slices are ``round_slice``."""
     slices = round_slice[:, None] if batch.by_pixel else round_slice[None]
     return score_tile(likelihood, slices, batch)[0].astype(np.float64)
