@@ -249,7 +249,7 @@ class Carried(Preparation):
 
     @property
     def best_model(self) -> NDArray[np.int64]:
-        """The likeliest model of each frame, (N,); -1: junk, or a frame that more likely shows no particle."""
+        """The likeliest model of each frame, (N,); -1: junk, or probably not the particle."""
         return self.table.shown
 
     # Results ----------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class EmcSettings(Section):
     )
     background: Literal["given", "estimate"] = Field(
         default="given",
-        description="given: from background_file, if any; estimate: from what never turns or darkens.",
+        description="given: background_file, if any; estimate: what in the frames never turns or darkens.",
     )
     known_orientations_file: str = Field(
         default="",
@@ -131,7 +131,7 @@ class EmcSettings(Section):
     )
     known_orientations_column: str = Field(
         default="",
-        description="Column of the data with known quaternions, used without a search: truth_orientation.",
+        description="Column of the data with quaternions to use without a search, such as truth_orientation.",
     )
     iterations: int = Field(default=400, ge=1, le=100000, description="Most iterations of a run.")
     memory_GiB: float = Field(
