@@ -16,6 +16,7 @@ from orienteer.compute.atomic import unwritable
 from orienteer.compute.plain_json import plain, read_described, write_json
 from orienteer.compute.reading import reading
 from orienteer.compute.words import counted
+from orienteer.phase.doubt import UNSEEN_AMPLITUDES
 from orienteer.phase.ensemble import Cluster, Clusters
 from orienteer.phase.files import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
 from orienteer.phase.prtf import Prtf
@@ -124,12 +125,12 @@ class Phasing:
             said.append(self.prtf.words())
         if 0 < self.shell_error * KNOWS_NOTHING < self.unseen_error:
             said.append(
-                "Amplitudes that phasing had not seen are predicted no better than by the mean of each "
+                f"{UNSEEN_AMPLITUDES.capitalize()} are predicted no better than by the mean of each "
                 "shell: the intensity is noise, or the density is wrong altogether."
             )
         elif self.unseen_error > max(WRONG, WRONG_IN_ERRORS * self.data_error):
             said.append(
-                f"The density does not fit: amplitudes that phasing had not seen are off by "
+                f"The density does not fit: {UNSEEN_AMPLITUDES} are off by "
                 f"{self.unseen_error:.0%}, more than twice the error of the data. It may be wrong, however "
                 "well its phases repeat; the usual reason is a wrong size or volume of the support."
             )

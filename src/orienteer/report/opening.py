@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
+from orienteer.phase.doubt import is_doubt
 from orienteer.report.evidence import Evidence
 from orienteer.report.frames import TRUTH
 from orienteer.report.markup import Markup, element
@@ -26,8 +27,6 @@ _BROUGHT_IN = ("known", "truth", "orientations", "start_", "initial", "model_fil
 _EXPERIMENT_FILES = ("background_file", "known_orientations_file")
 # The first line of all speaks of these.
 _SAID_FIRST = "known_orientations_"
-# What phasing says of a density that does not foretell what it has not seen.
-_DOUBT, _DENSITY = "phasing had not seen", "The density"
 
 
 def claim(validation: ValidationFacts | None, damaged: str = "") -> str:
@@ -183,9 +182,9 @@ def _noise(evidence: Evidence) -> list[str]:
 
 def _doubts(phasing: PhasingFacts | None, validation: ValidationFacts | None) -> list[str]:
     """Densities that do not fit what they were phased from."""
-    said = [f"{_DENSITY}: {words}" for words in phasing.remarks] if phasing is not None else []
+    said = [f"The density: {words}" for words in phasing.remarks] if phasing is not None else []
     said += validation.remarks if validation is not None else []
-    return [with_angstrom(re.sub(r"^half_(\d)", r"Half set \1", words)) for words in said if _DOUBT in words]
+    return [with_angstrom(re.sub(r"^half_(\d)", r"Half set \1", words)) for words in said if is_doubt(words)]
 
 
 def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:

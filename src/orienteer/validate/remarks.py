@@ -44,13 +44,3 @@ def words_of_coverage(coverage: Coverage) -> list[str]:
         what = f"{coverage.empty_share:.0%} of all directions have no data"
     x, y, z = coverage.worst_direction
     return [f"{what} at {1 / coverage.q_inv_A:.3g} A; least is known along ({x:.2f}, {y:.2f}, {z:.2f})."]
-
-
-def is_trouble(reason: str) -> bool:
-    """Whether a half has ended for a reason that a reader should know."""
-    return any(words in reason.lower() for words in ("agree on nothing", "a round object", "limit"))
-
-
-def is_doubt(remark: str) -> bool:
-    """Whether what a phasing has to say puts its density in doubt."""
-    return "phasing had not seen" in remark

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 import orienteer
 from orienteer.compute.atomic import unwritable
 from orienteer.compute.plain_json import plain, read_described, write_json
+from orienteer.phase.doubt import is_doubt
+from orienteer.reconstruction.course.course import is_trouble
 from orienteer.run.files import VALIDATION
 from orienteer.run.files import VALIDATION_DESCRIPTION as DESCRIPTION
 from orienteer.validate.coverage import Coverage
@@ -22,8 +24,6 @@ from orienteer.validate.half_maps import MAP_FILES, NO_MAPS, HalfMaps
 from orienteer.validate.identity import outdated
 from orienteer.validate.intensities import IntensityAgreement
 from orienteer.validate.remarks import (
-    is_doubt,
-    is_trouble,
     words_of_coverage,
     words_of_few_speckles,
     words_of_phasing,

@@ -28,6 +28,11 @@ _MOST_GROWING = 15
 # Correlations of the halves: below the first a shell holds only noise, below the second the run has failed.
 _NO_SIGNAL, _NOTHING_FOUND = 0.05, 0.1
 
+# How the reasons begin with which a run ends in trouble; runs keep their reasons as sentences.
+_NO_AGREEMENT = "The two halves agree on nothing"
+_NO_BETTER = "The model explains the sentinels no better than a round object would"
+_LIMIT = "The limit of"
+
 Turn = Literal["go on", "next stage", "next start", "best start", "judge states", "end"]
 
 
@@ -139,8 +144,7 @@ class Course:
         if self.stage == 0 and self.is_patient and is_no_better and iterations_done < self.patience:
             return self.take_back_the_end()
         if (turn == "end" and is_no_better) or (turn == "next stage" and is_worse):
-            what = "The model explains the sentinels no better than a round object would"
-            return self._end_with_nothing(what)
+            return self._end_with_nothing(_NO_BETTER)
         return turn
 
     def heed_limit(self, turn: Turn) -> Turn:
@@ -149,7 +153,7 @@ class Course:
             return turn
         self.after_limit = turn
         return self._end(
-            f"The limit of {counted(self.most_iterations, 'iteration')} was reached before the end; a higher "
+            f"{_LIMIT} {counted(self.most_iterations, 'iteration')} was reached before the end; a higher "
             "--iterations goes on from there."
         )
 
@@ -194,7 +198,7 @@ class Course:
         if self.stage == 0 and self.grows:
             return "judge states"
         if now.agreement is not None and now.agreement < _NOTHING_FOUND:
-            return self._end_with_nothing("The two halves agree on nothing")
+            return self._end_with_nothing(_NO_AGREEMENT)
         if now.agreement_at_edge is not None and now.agreement_at_edge < _NO_SIGNAL:
             return self._end(
                 f"At {now.resolution_A:.3g} A the two halves do not agree any more: finer details are not in "
@@ -276,6 +280,17 @@ class Course:
             # Older checkpoints lack some of the fields.
             if field.name != "most_iterations" and f"course/{field.name}" in state:
                 setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))
+
+
+def is_trouble(reason: str) -> bool:
+    """Whether a run ended for a reason that puts its result in doubt.
+
+    >>> is_trouble("The limit of 3 iterations was reached before the end.")
+    True
+    >>> is_trouble("An iteration at full resolution gains nothing any more.")
+    False
+    """
+    return reason.startswith((_NO_AGREEMENT, _NO_BETTER, _LIMIT))
 
 
 def fewest_iterations(perplexity: float) -> int:
