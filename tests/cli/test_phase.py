@@ -109,8 +109,8 @@ def test_a_run_is_phased_into_its_own_folder_with_its_seed_and_symmetry(
     assert Run.open("run").finished  # the run is as it was
     own = run("phase", "run", *QUICK, "--json", "--no-picture", "--symmetry", "C1", "--restart")
     assert own.json["settings"]["symmetry"] == "C1"
-    assert any("symmetry C2, but its density with C1" in remark for remark in own.json["remarks"])
-    assert not any("but its density" in remark for remark in told["remarks"])
+    assert any("symmetry C2, but phasing uses C1" in remark for remark in own.json["remarks"])
+    assert not any("but phasing uses" in remark for remark in told["remarks"])
     refused = run("phase", "run", *QUICK, "--voxel-inv-A", VOXEL_INV_A)
     assert "Leave out the voxel size" in refused.errors
     Run.create("run", orienteer.open(frames), fake.settings(), restart=True)

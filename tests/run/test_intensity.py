@@ -40,5 +40,5 @@ def test_another_size_of_voxels_than_the_file_tells_is_noted(tmp_path: Path, giv
     write_volume(tmp_path / "intensity.mrc", Volume(np.ones((15, 15, 15)), 0.01, "reciprocal"))
     found = open_intensity(tmp_path / "intensity.mrc", voxel_inv_A=given)
     assert found.volume.voxel_size[0] == pytest.approx(given or 0.01)
-    note = "The file tells voxels of 0.01 1/A; 0.02 1/A was given, and is used."
+    note = "The file says that its voxels are 0.01 1/A; the 0.02 1/A that was given is used."
     assert found.remarks == ((note,) if given == 0.02 else ())

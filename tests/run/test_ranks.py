@@ -295,7 +295,7 @@ def test_one_rank_looks_at_the_data_to_choose_a_method_for_all(tmp_path: Path) -
 def test_ranks_that_round_otherwise_are_named_once(tmp_path: Path) -> None:
     done = carry_out(2, tmp_path / "run", steps=3, what="rounding", bad_rank=1)
     assert done.returncode == 0, done.stderr
-    told = r"The numbers of rank 1 on \S+ differ from those of rank 0 on \S+, as they do where"
+    told = r"The numbers of rank 1 on \S+ differ from those of rank 0 on \S+, as they do if"
     assert len(re.findall(told, done.stderr)) == 1
     (note,) = [event for event in read_events(tmp_path / "run" / "events.jsonl") if event["event"] == "note"]
     assert re.match(told, note["note"])

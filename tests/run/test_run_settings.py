@@ -16,7 +16,7 @@ def test_a_run_lives_beside_its_file_unless_told_otherwise() -> None:
 
 
 def test_a_file_without_an_ending_must_name_a_folder() -> None:
-    with pytest.raises(SettingsError, match="names none"):
+    with pytest.raises(SettingsError, match="cannot name it"):
         RunSettings().folder(Path("runs/r0042"))
 
 

@@ -113,7 +113,7 @@ def test_the_rank_that_has_ended_first_is_named_whatever_the_launcher_says(tmp_p
     endings = [Ending(9, 0, [lost], first=(1, "node7")), Ending()]
     said: list[str] = []
     assert supervise(tmp_path, lambda: endings.pop(0), 3, said.append) == (0, "")
-    assert said[0].startswith("rank 1 on node7 was killed (signal 9). Systems do that")
+    assert said[0].startswith("rank 1 on node7 was killed (signal 9). The system kills a process")
     assert read_events(tmp_path / "events.jsonl")[-1]["rank"] == 1
 
 

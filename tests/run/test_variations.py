@@ -47,13 +47,13 @@ def test_a_folder_that_looks_like_a_number_stays_a_name(file: Path) -> None:
 def test_two_runs_cannot_share_a_folder(file: Path) -> None:
     other = file.with_name("r2.toml")
     other.write_text('[run]\ndata = "frames.h5"\nout = "runs/r1"\n')
-    with pytest.raises(SettingsError, match="would both live in runs/r1"):
+    with pytest.raises(SettingsError, match="would have the same folder, runs/r1"):
         variations([file, other])
 
 
 def test_data_that_are_not_there_are_told_before_anything_is_done(file: Path) -> None:
     Path("frames.h5").unlink()
-    with pytest.raises(FileError, match=r"frames\.h5: there are no such data"):
+    with pytest.raises(FileError, match=r"frames\.h5: .* names these data, but they do not exist"):
         variations([file])
 
 
@@ -72,8 +72,8 @@ def test_a_wrong_value_is_refused_as_in_a_file(file: Path) -> None:
     ("over", "message"),
     [
         ("seed=1,2", "--over seed=1,2: expected section.key=value,value"),
-        ("run.seed=1", "--over run.seed=1: there is one value"),
-        ("run.seed=1,2,1", "--over run.seed=1,2,1: 1 is there twice"),
+        ("run.seed=1", "--over run.seed=1: one value makes no array"),
+        ("run.seed=1,2,1", "--over run.seed=1,2,1: 1 is given twice"),
         ("run.seed=1,a", r"--over run\.seed=a: \[run\] seed = 'a'"),
         ("run.sed=1,2", "--over run.sed=1: unknown key 'sed'"),
     ],

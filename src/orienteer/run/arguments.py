@@ -1,4 +1,4 @@
-"""What a caller hands to a run, checked and in words before anything is written."""
+"""Checks of the arguments of a run, before anything is written."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def as_folder(path: str | os.PathLike[str]) -> Path:
     """The path of a folder."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise OrienteerError(
-            f"a run lives in a folder, and {path!r:.80} is no path.", "Give the path of one."
+            f"a run needs a folder, and {path!r:.80} is not a path.", "Give the path of a folder."
         )
     return Path(path)
 
 
 def as_source(data: Any) -> Source:
-    """The data: a source as it is; a path, an array or patterns as they are opened."""
+    """The data: a source as it is; a path, an array or patterns are opened."""
     from orienteer.source.opening import open as open_source
 
     return open_source(data)
@@ -35,7 +35,7 @@ def as_seed(seed: int) -> int:
     number = _whole(seed)
     if number is None or number < 0:
         raise OrienteerError(
-            f"a seed is a whole number from 0 on, and {seed!r:.80} is none.", "Give one such as 1."
+            f"the seed {seed!r:.80} is not a whole number from 0 on.", "Give a number such as 1."
         )
     return number
 
@@ -45,8 +45,8 @@ def as_count(n_steps: int | None) -> int | None:
     number = _whole(n_steps)
     if n_steps is not None and (number is None or number < 0):
         raise OrienteerError(
-            f"a number of steps is a whole number from 0 on, and {n_steps!r:.80} is none.",
-            "Give one such as 100.",
+            f"the number of steps {n_steps!r:.80} is not a whole number from 0 on.",
+            "Give a number such as 100.",
         )
     return number
 
@@ -54,7 +54,7 @@ def as_count(n_steps: int | None) -> int | None:
 def as_section(kind: MethodKind, settings: Section | Mapping[str, Any] | None) -> Section:
     """The settings of a method.
 
-    settings : its section; all sections joined; names and values of either; None for the defaults.
+    settings : its section; all sections joined; a dictionary of either; None for the defaults.
     """
     if settings is None:
         return kind.settings()
@@ -65,7 +65,7 @@ def as_section(kind: MethodKind, settings: Section | Mapping[str, Any] | None) -
         return kind.settings(**{str(key): value for key, value in given.items()})
     is_its_own = isinstance(settings, kind.settings)
     if is_its_own and type(settings).model_fields.keys() == kind.settings.model_fields.keys():
-        return settings  # a method with more settings is another one, though it may be derived from this one
+        return settings  # a derived section with more settings belongs to another method
     if isinstance(settings, Section) and kind.name in type(settings).model_fields:
         return cast(Section, getattr(settings, kind.name))
     raise SettingsError(
@@ -75,7 +75,7 @@ def as_section(kind: MethodKind, settings: Section | Mapping[str, Any] | None) -
 
 
 def _whole(number: Any) -> int | None:
-    """The number as an int; None where it is none, such as 1.5, "1" or True."""
+    """The number as an int; None if it is not a whole number, such as 1.5, "1" or True."""
     try:
         return None if isinstance(number, bool) else operator.index(number)
     except TypeError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from orienteer.run.launch import in_slurm
 
-# As sinfo calls nodes that do not work; "*" behind any state: the node does not answer.
+# How sinfo names the states of nodes that do not work; "*" after any state: the node does not answer.
 _LOST = ("down", "drain", "drng", "fail", "unk", "boot", "power", "maint")
 _ANSWER_S = 30.0
 
@@ -23,9 +23,9 @@ class Available:
 
 
 def available_ranks(asked: int | None) -> Available:
-    """What can be started now.
+    """The ranks that can be started now.
 
-    asked : ranks that the user wants; None: one per task of the Slurm job, and one elsewhere.
+    asked : ranks that the user wants; None: one per task of the Slurm job, or one outside of a job.
     """
     n_ranks = asked or _tasks()
     if not in_slurm():
@@ -39,7 +39,7 @@ def available_ranks(asked: int | None) -> Available:
 
 
 def _tasks() -> int:
-    """Tasks of the Slurm job; 1 elsewhere."""
+    """Tasks of the Slurm job; 1 outside of a job."""
     if not in_slurm():
         return 1
     for name in ("SLURM_NTASKS", "SLURM_JOB_NUM_NODES"):
@@ -49,7 +49,7 @@ def _tasks() -> int:
 
 
 def node_states(nodes: str) -> dict[str, str]:
-    """State of each of these nodes; nothing when Slurm does not answer.
+    """State of each of these nodes; empty if Slurm does not answer.
 
     nodes : as Slurm writes them, such as "gpu[01-04]".
     """
@@ -68,6 +68,6 @@ def is_lost(state: str) -> bool:
     >>> [is_lost(state) for state in ("allocated", "mixed", "down*", "allocated*", "draining")]
     [False, False, True, True, False]
     """
-    if state.startswith("draining"):  # nothing new comes there, but this job may go on
+    if state.startswith("draining"):  # the node takes no new jobs, but this one may go on
         return False
     return state.endswith("*") or state.startswith(_LOST)

@@ -1,4 +1,4 @@
-"""The beginning of a run: a folder is made one, or the run that is there is found to be the one asked for."""
+"""The beginning of a run: make its folder, or check that the run in it is the one that is asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from orienteer.run.settings_file import lasting, settings_differences, settings_
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
-# The iteration that is under way in each directory.  In a notebook, the one of an interrupted cell lives on.
+# The open loop (``Run.iterate``) over each directory.  In a notebook, that of an interrupted cell lives on.
 under_way: weakref.WeakValueDictionary[str, Generator[Step]] = weakref.WeakValueDictionary()
 
 
@@ -41,10 +41,12 @@ def begin_or_resume(
     because: str = "",
     given: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What ``run.json`` says of the run that is there now; one begun with something else is refused.
+    """Begin a run, or check the one that is there, and return the content of its ``run.json``.
 
-    because : why the method was chosen, where nobody has named it.
-    given : the facts of a source that must not change, where they are other ones than ``describe_input`` has.
+    A run that was begun with another method, seed, settings or data is refused.
+
+    because : why the method was chosen, if the user has not named it.
+    given : the facts of the source that must not change, if they are not those of ``describe_input``.
     """
     facts: dict[str, Any] = {
         "method": kind.name,
@@ -65,7 +67,7 @@ def begin_or_resume(
     ]
     stored: dict[str, Any] = {}
     tree = settings_tree(kind.name, section)
-    if facts["method"] == described["method"]:  # the settings of another method are all other ones
+    if facts["method"] == described["method"]:  # settings of different methods cannot be compared
         stored = directory.read_settings(described, kind.settings)
         differences += settings_differences(lasting(stored, section), lasting(tree, section))
     differences += input_differences(described["input"], facts["input"])
@@ -77,7 +79,7 @@ def begin_or_resume(
             "Give what it was begun with to resume it, or another folder for a new run; "
             "--restart (restart=True) begins anew there and keeps nothing.",
         )
-    if settings_differences(stored, tree):  # in what may change
+    if settings_differences(stored, tree):  # only settings that may change are left
         leave_earlier_loop(directory.path)
         with RunLock(directory.path):
             directory.write_settings(kind.name, section)
@@ -87,7 +89,7 @@ def begin_or_resume(
 def _begin(
     directory: RunDirectory, facts: dict[str, Any], section: Section, source: Source, restart: bool
 ) -> None:
-    """Begin a run in a folder; a failure leaves nothing of it behind."""
+    """Begin a run in a folder; a failure leaves nothing of the run behind."""
     refuse_wrong_scale(source)
     is_new = not directory.path.exists()
     directory.make(restart)
@@ -103,13 +105,13 @@ def _begin(
                     raise
     except BaseException:
         if is_new:
-            with suppress(OSError):  # another process has put something there
+            with suppress(OSError):  # another process has put files there
                 directory.path.rmdir()
         raise
 
 
 def leave_earlier_loop(path: Path) -> None:
-    """Let go of a run that an earlier loop of this process has not ended, but does not work on either."""
+    """Close an earlier loop of this process over the same run that was left unfinished, to free its lock."""
     before = under_way.pop(os.path.realpath(path), None)
     if before is not None and inspect.getgeneratorstate(before) != inspect.GEN_RUNNING:
         before.close()

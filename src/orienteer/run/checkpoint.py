@@ -1,13 +1,13 @@
 """Checkpoints: the state of a method in files with checksums, put in place as a whole or not at all.
 
-Two are kept.  The new one is written under a third name; then the last one becomes the previous one, and the
-new one the last.  At every instant at least one whole checkpoint has its name.  Layout: arrays lie under
-``state/NAME``; ``plain`` holds the other values and the facts of the run as JSON; the attribute ``checksum``
-is the BLAKE2b hash of everything, names, types and shapes included.
+Two are kept, the last and the previous one.  A new one is written under a third name; then the last becomes
+the previous, and the new one the last.  So at every instant at least one whole checkpoint is in place.
+Layout: arrays lie under ``state/NAME``; ``plain`` holds the other values and the facts of the run as JSON;
+the attribute ``checksum`` is the BLAKE2b hash of everything, names, types and shapes included.
 
 Large states of several ranks are divided into shards (``shards.py``), which several ranks write at the same
-time.  The file itself is then the first shard; it names the others with their checksums and gets its name
-last, when all of them are on the disk.  Any number of ranks can read them.
+time.  The checkpoint file is then the first shard; it lists the others with their checksums, and is renamed
+into place last, when all of them are on the disk.  Any number of ranks can read them.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _KINDS = "biufc"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state, and what else a run has to know to continue.
+    """A state, and what else a run needs to continue.
 
     run_id : the run it belongs to.
-    begun_with : sentences on what the run began with, where that was not a method as it is made.
+    begun_with : sentences on what the run began with, if its method was changed before the first step.
     """
 
     run_id: str
@@ -66,9 +66,9 @@ class Checkpoint:
 
 
 def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None = None) -> str:
-    """Put a new checkpoint in place; a failure leaves those that are there.
+    """Put a new checkpoint in place; a failure leaves the earlier ones as they are.
 
-    crew : all of its ranks call this, and each has the same state; an error of one is an error of all.
+    crew : all of its ranks call this, each with the same state; an error of one is raised on all.
     Returns a sentence about ranks whose numbers differ from those that were saved, or "".
     """
     crew = crew or Crew.alone()
@@ -77,7 +77,7 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None =
     division, note = whole_division(arrays), ""
     if not crew.is_alone:
         note = compare_states(crew, arrays, values)
-        if not note:  # else no array is put together from what ranks have differently
+        if not note:  # otherwise the leader saves everything, so that no array mixes numbers of unlike ranks
             division = save_shards(directory, facts, arrays, crew)
 
     def put_in_place() -> None:
@@ -90,8 +90,8 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None =
                 os.replace(new, last)
                 sync_directory(directory)
         finally:
-            # After a failure, too: shards that no checkpoint names are nobody's, and those that the last one
-            # names already are all of it.
+            # Also after a failure: a shard that neither checkpoint names is useless, and the shards of a
+            # checkpoint that is already in place are named by it.
             sweep_shards(directory)
 
     crew.by_leader(put_in_place)
@@ -99,22 +99,22 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None =
 
 
 def sweep_shards(directory: Path) -> None:
-    """Remove the shards that neither checkpoint names, which a newer one or a kill has left behind."""
+    """Remove shards that neither checkpoint names: those of older checkpoints and of killed writes."""
     named: set[str] = set()
     for name in (LAST, PREVIOUS):
         if (directory / name).exists():
             try:
                 facts = read_facts(directory / name, FORMAT, DIVIDED)
-            except FileError:  # its shards may be all that is left of it
+            except FileError:  # a damaged checkpoint: keep its shards, which may be all that is left of it
                 return
             named.update(shard["name"] for shard in facts.get("shards", ()))
     remove_unnamed(directory, named)
 
 
 def load_checkpoint(directory: Path, run_id: str) -> tuple[Checkpoint | None, str]:
-    """The last good checkpoint of a run, and a sentence about one that is damaged, or "".
+    """The last good checkpoint of a run, and a sentence about a later one that is damaged, or "".
 
-    None when there is none yet.  When all that are there are damaged, that is a FileError.
+    None if there is none yet.  If all that exist are damaged, a FileError is raised.
     """
     damaged: list[FileError] = []
     for name in (LAST, PREVIOUS):
@@ -150,7 +150,7 @@ def load_checkpoint(directory: Path, run_id: str) -> tuple[Checkpoint | None, st
 
 
 def load_for_all(directory: Path, run_id: str, crew: Crew) -> tuple[Checkpoint | None, str]:
-    """The same on every rank; one of them reads, and array after array goes to the others."""
+    """The same on every rank; the leader reads, and sends the arrays to the others one by one."""
     found: list[Checkpoint] = []
 
     def load() -> tuple[Checkpoint | None, list[str], str]:
@@ -168,7 +168,7 @@ def load_for_all(directory: Path, run_id: str, crew: Crew) -> tuple[Checkpoint |
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """The checkpoint in a file and its shards; one that is not exactly what was written is a FileError."""
+    """The checkpoint in a file and its shards; a FileError if anything differs from what was written."""
     facts, arrays, _ = read_state_file(path, FORMAT, DIVIDED)
     state = {**facts["values"], **join(path.parent, facts, arrays)}
     begun_with = tuple(facts.get("begun_with", ()))

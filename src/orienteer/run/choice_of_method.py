@@ -1,9 +1,9 @@
-"""``--method auto``: which method the data call for, by a rule that is told with the result.
+"""``--method auto``: choose a method by the data; the result names the reason.
 
-M-TIP has fewer unknowns than EMC.  Of a few bright frames it made more wherever both were measured together
-(``bench/data_efficiency.py``), and of dim frames it claimed more than it had: its halves agreed further than
-either agreed with the truth, as they do for nearly round particles of high symmetry.  It takes two to five
-times as long.  How it tells states apart was not measured against EMC.
+M-TIP has fewer unknowns than EMC.  From few, bright frames it gave a better result in every comparison
+(``bench/data_efficiency.py``).  From dim frames, and for nearly round particles of high symmetry, its claim
+was too good: its halves agreed to a finer resolution than either agreed with the truth.  It takes two to five
+times as long.  How well it separates states was not compared with EMC.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from orienteer.source.base import Source
 from orienteer.source.summary import blocks_to_look_at, summarise
 
 AUTO = "auto"
-# Of 10 000 frames and more M-TIP was hardly ahead, in twice the time.  Photons: it was better at 1 000, and
-# claimed too much at 300.
+# From 10 000 frames on, M-TIP was hardly better than EMC, in twice the time.  Photons per frame: M-TIP was
+# better at 1 000, and claimed too much at 300.
 MOST_FRAMES, FEWEST_PHOTONS = 3000, 600
-# Order of a symmetry from which on particles are nearly round.
+# Particles with a symmetry of at least this order are nearly round.
 ROUND = 12
-# Frames whose photons are counted.
+# Number of frames whose photons are counted.
 _LOOKED_AT = 200
 
 
@@ -35,11 +35,11 @@ class Choice(NamedTuple):
 def choose_method(source: Source, settings: EmcSettings) -> Choice:
     """The method for these data.
 
-    settings : symmetry and number of models count, whichever method they are of.
+    settings : of either method; only symmetry and number of models count.
     """
     n_frames = source.n_frames or 0
     if settings.models != 1:
-        return Choice("emc", "EMC was chosen, which tells several states apart.")
+        return Choice("emc", "EMC was chosen, because it separates several states.")
     if settings.given_group.order >= ROUND:
         return Choice("emc", f"EMC was chosen: a particle of symmetry {settings.symmetry} is nearly round.")
     if n_frames > MOST_FRAMES:
@@ -52,18 +52,18 @@ def choose_method(source: Source, settings: EmcSettings) -> Choice:
     what = (
         f"{n_frames:,} frames (at most {MOST_FRAMES:,}) of {photons:,.0f} photons (at least {FEWEST_PHOTONS})"
     )
-    return Choice("mtip", f"M-TIP was chosen: of {what} it makes more than EMC.")
+    return Choice("mtip", f"M-TIP was chosen: from {what} it gives a better result than EMC.")
 
 
 def photons_per_frame(source: Source) -> float:
-    """The mean over a few frames from all parts of the data, on usable pixels."""
+    """The mean number of photons on usable pixels, over a few frames from all parts of the data."""
     blocks = blocks_to_look_at(source.n_frames or 0, _LOOKED_AT, block=20)
     photons = summarise(source, (source.read(block) for block in blocks)).photons
     return float(photons.mean()) if len(photons) else 0.0
 
 
 def shared_settings(settings: Any) -> EmcSettings:
-    """What both methods are told, of a section, of all sections joined, or of names and values of either."""
+    """The settings that both methods share, from a section, all sections joined, or a dictionary."""
     if isinstance(settings, EmcSettings):
         return settings
     given = settings

@@ -1,4 +1,4 @@
-"""What a run says at its end whose halves agree on hardly more than the size of the particle."""
+"""The remark at the end of a run whose halves agree on hardly more than the size of the particle."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,17 +6,18 @@ from typing import Any
 from orienteer.phase.data import told_diameter_A
 from orienteer.volume.volume import Volume
 
-# Halves that agree to less than this share of the diameter have a blob in common.
+# Halves that agree only to a resolution coarser than this share of the diameter share just a blob.
 _SHARE = 0.5
 
 
 def coarse_agreement_in_words(
     step: Mapping[str, Any], section: Mapping[str, Any], volumes: Sequence[Volume]
 ) -> str:
-    """One sentence where halves agree only to more than half the diameter; empty where they agree further.
+    """One sentence if the halves agree only to more than half the diameter; empty if they agree further.
 
-    step : the last one of a run that has come to its end.
-    section : the settings of its method; what they do not tell of the diameter, its intensities may.
+    step : the last one of a finished run.
+    section : the settings of its method.
+    volumes : its intensities, which may hold the diameter if the settings do not.
 
     >>> coarse_agreement_in_words({"agrees_to_A": 421.0}, {"diameter_A": 300}, ())  # doctest: +ELLIPSIS
     'The halves agree only to 421 A, of a particle of 300 A: no structure of it has been found. ...'
@@ -31,5 +32,5 @@ def coarse_agreement_in_words(
         return ""
     return (
         f"The halves agree only to {agrees_to_A:.3g} A, of a particle of {diameter_A:.3g} A: no structure of "
-        "it has been found. Check geometry and wavelength; else it takes more frames, or another --seed."
+        "it has been found. Check geometry and wavelength; if right, use more frames or another --seed."
     )

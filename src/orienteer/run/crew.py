@@ -1,9 +1,9 @@
 """Crew: the ranks that work on one run together, and how they agree.
 
-One rank leads: it reads settings, holds the lock, writes the directory and speaks; the others follow.  What
-may go wrong is done through :meth:`Crew.by_leader` or :meth:`Crew.together`, so that an error of one rank is
-the same error on all, and every rank leaves in the same way.  A rank that fails while others wait for it
-somewhere else cannot agree with them any more; :mod:`orienteer.run.fault` ends the whole job then.
+Rank 0 leads: it reads settings, holds the lock, writes the directory and prints messages; the others follow.
+Work that may fail goes through :meth:`Crew.by_leader` or :meth:`Crew.together`, which raise the error of one
+rank on all ranks, so that every rank leaves in the same way.  A rank that fails while others wait for it in a
+different collective can no longer agree with them; :mod:`orienteer.run.fault` ends the whole job then.
 
 >>> Crew.alone().by_leader(lambda: 3)
 3
@@ -26,9 +26,9 @@ from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.run.roll_call import answer_roll_call
 
 T = TypeVar("T")
-# How long a rank that has failed waits for the others to say the same, before it ends the job alone.
+# How long a failed rank waits for the others to join the exchange of errors, before it ends the job alone.
 PATIENCE_S = 3.0
-# How long a rank that leaves waits for the others, who may be busy with the same end.
+# How long a rank that leaves waits for the others to leave as well.
 _DOOR_S = 30.0
 _POLL_S = (0.0, 0.0002, 0.002)
 
@@ -37,13 +37,13 @@ FailureKind: TypeAlias = Literal["error", "settings", "memory", "defect"]
 
 
 class OthersAreElsewhere(Exception):  # noqa: N818 - a state of affairs
-    """The other ranks do not come to where this one has failed: they wait for it in the middle of work."""
+    """The other ranks cannot learn of the failure of this one: they wait for it in a different collective."""
 
 
 class RankError(OrienteerError):
     """Another rank has met a defect, or has run out of memory.
 
-    kind : which of them.
+    kind : which of the two.
     """
 
     def __init__(self, kind: FailureKind, message: str, hint: str) -> None:
@@ -53,7 +53,7 @@ class RankError(OrienteerError):
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of one rank in a form that travels."""
+    """An error of one rank in a form that can be sent to other ranks."""
 
     kind: FailureKind
     message: str
@@ -63,7 +63,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """The error, whatever it is."""
+        """The failure that describes any error."""
         if isinstance(error, RankError):
             return cls(error.kind, error.message, error.hint, "", "")
         if isinstance(error, OrienteerError):
@@ -75,7 +75,7 @@ class Failure:
         return cls("defect", f"{type(error).__name__}: {error}", "", "", "")
 
     def words(self, who: str) -> tuple[str, str]:
-        """Message and hint about what has happened to a rank."""
+        """Message and hint of this failure, as an error of the rank ``who``."""
         if self.kind == "memory":
             hint = "Start fewer ranks on each node, or give a smaller memory_GiB."
             return f"{who} has run out of memory.", hint
@@ -85,9 +85,9 @@ class Failure:
         return f"{self.message.rstrip('.')} ({who}).", self.hint
 
     def error(self, where: str) -> Exception:
-        """The same error on another rank.
+        """The same error, to be raised on another rank.
 
-        where : the rank and its host, where that is worth telling; else "".
+        where : rank and host, to be added to the message; "" to add nothing.
         """
         told = f" ({where})" if where else ""
         if self.kind in ("defect", "memory"):
@@ -106,7 +106,7 @@ class Crew:
 
     def __init__(self, world: Any = None) -> None:
         self._world: Any = None if world is None or world.Get_size() == 1 else world.Dup()
-        # Ranks that leave speak over another line: nothing under way can take their words for its own.
+        # Ranks that leave use a communicator of their own, so that no other collective gets their message.
         self._door: Any = None if self._world is None else self._world.Dup()
         self.rank = 0 if self._world is None else int(self._world.Get_rank())
         self.size = 1 if self._world is None else int(self._world.Get_size())
@@ -120,7 +120,7 @@ class Crew:
 
     @property
     def leads(self) -> bool:
-        """Whether this rank reads, writes and speaks for all."""
+        """Whether this rank reads, writes and prints for all."""
         return self.rank == 0
 
     @property
@@ -129,7 +129,7 @@ class Crew:
         return self.size == 1
 
     def name(self, rank: int) -> str:
-        """A rank and where it is.
+        """A rank and its host, for messages.
 
         >>> Crew.alone().name(0).startswith("rank 0 on ")
         True
@@ -137,21 +137,21 @@ class Crew:
         return f"rank {rank} on {self.members[rank][0]}"
 
     def everyone(self, value: T) -> list[T]:
-        """What each rank has, in the order of ranks."""
+        """The value of each rank, in the order of ranks."""
         if self._world is None:
             return [value]
         self._statuses(self._world, 0, None)
         return list(self._world.allgather(value))
 
     def from_leader(self, value: T | None) -> T:
-        """What the leader has."""
+        """The value of the leader, on every rank."""
         if self._world is not None:
             self._statuses(self._world, 0, None)
             value = self._world.bcast(value)
         return value  # type: ignore[return-value]
 
     def by_leader(self, work: Callable[[], T]) -> T:
-        """What the leader finds; its error is everybody's."""
+        """Let the leader do the work; all ranks get its result, or its error."""
         if self._world is None:
             return work()
         done: T | None = None
@@ -170,15 +170,15 @@ class Crew:
         return answer[0]  # type: ignore[no-any-return]
 
     def together(self, work: Callable[[], T]) -> T:
-        """What this rank finds; an error of any rank is everybody's.
+        """Let every rank do the work and get its own result; an error of any rank is raised on all.
 
-        Work may contain collectives.  Where the others wait in one for a rank that has failed, that rank
-        raises ``OthersAreElsewhere`` from its error.
+        Work may contain collectives.  If a rank fails while the others wait for it in one, it raises
+        ``OthersAreElsewhere`` from its error.
         """
         return self._together(work, PATIENCE_S)
 
     def side_by_side(self, work: Callable[[], T]) -> T:
-        """The same for work without collectives: all ranks come to its end, however long one takes."""
+        """The same for work without collectives: a failed rank waits for the others as long as they need."""
         return self._together(work, None)
 
     def _together(self, work: Callable[[], T], patience_s: float | None) -> T:
@@ -200,10 +200,10 @@ class Crew:
         error: Exception | None = None,
         patience_s: float | None = PATIENCE_S,
     ) -> int:
-        """The largest number that a rank has; an error of any rank is raised on all that had none.
+        """The largest number of any rank; an error of any rank is raised on all ranks that had none.
 
         failed : this rank has an error, which its caller raises once the others know.
-        patience_s : how long it waits for them then; None: they will come.
+        patience_s : how long a failed rank waits for the others; None: for ever.
         """
         if self._world is None:
             return number
@@ -218,18 +218,18 @@ class Crew:
         return max(found)
 
     def all_leave(self) -> bool:
-        """Whether all ranks come to the end together; those that do not come soon are still at work."""
+        """Whether all ranks reach the end; False if some are still at work after a while."""
         return self._door is None or self._statuses(self._door, 0, _DOOR_S) is not None
 
     def _statuses(self, line: Any, status: int, limit_s: float | None) -> Sequence[int] | None:
-        """The status of every rank; None when some do not come within the limit."""
+        """The status of every rank; None if some do not join within the limit."""
         import numpy as np
 
         own, found = np.array([status], np.int64), np.zeros(self.size, np.int64)
         request = line.Iallgather(own, found)
         end = None if limit_s is None else time.monotonic() + limit_s
         n_tries = 0
-        # Polled with rests: ranks that wait leave their core to those that work, and signals are heard.
+        # Polled with pauses: waiting ranks leave their core to working ones, and Python can handle signals.
         while not request.Test():
             if end is not None and time.monotonic() > end:
                 return None
@@ -242,7 +242,7 @@ class Crew:
         sys.stdout.flush()
         sys.stderr.flush()
         if self._world is not None:
-            # An MPI that is itself stuck must not keep the job alive.
+            # If MPI hangs in its own abort, the timer ends this process.
             stuck = threading.Timer(5.0, os._exit, (status,))
             stuck.daemon = True
             stuck.start()
@@ -252,11 +252,11 @@ class Crew:
 
 @cache
 def crew() -> Crew:
-    """All ranks that were started with this one; a process of its own works alone and loads no MPI."""
+    """All ranks that were started with this one; a process without a launcher is alone and loads no MPI."""
     if not is_launched():
         return Crew.alone()
     answer_roll_call()
-    # The job is ended by one rank in words of its own; those of MPI would come on top.
+    # One rank prints why the job ends; a message of MPI on top would only confuse.
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     MPI = load_mpi()
     if MPI.COMM_WORLD.Get_size() == 1 and n_launched() > 1:

@@ -1,4 +1,4 @@
-"""Whether ranks can work together: one program, settings, data and kind of device, and enough frames."""
+"""Checks that ranks can work together: the same program, settings, data and device, and enough frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAME_COMMAND = "Start all ranks with the same command."
 
 
 def check_crew(crew: Crew) -> None:
-    """Refuse ranks that run different programs; nobody else would notice that they compute other things."""
+    """Refuse ranks that run different versions; nothing else would notice that they compute differently."""
     if crew.is_alone:
         return
     own = {
@@ -34,9 +34,9 @@ def check_crew(crew: Crew) -> None:
 
 
 def check_asked(crew: Crew, **asked: Any) -> None:
-    """Refuse ranks that were asked for other things, before they do unlike things and wait for each other.
+    """Refuse ranks with different arguments, which would end up waiting for each other for ever.
 
-    asked : what this rank was asked for, by name; paths are those of this machine.
+    asked : the arguments of this rank by name; a path is made absolute on this machine.
     """
     if crew.is_alone:
         return
@@ -45,9 +45,9 @@ def check_asked(crew: Crew, **asked: Any) -> None:
 
 
 def check_settings(crew: Crew, section: Callable[[], Section]) -> None:
-    """Refuse ranks with other settings: the leader's would hold, and nobody be told.
+    """Refuse ranks with different settings: those of the leader would be used without any message.
 
-    section : the settings that this rank was given.
+    section : returns the settings that this rank was given.
     """
     if crew.is_alone:
         return
@@ -55,16 +55,16 @@ def check_settings(crew: Crew, section: Callable[[], Section]) -> None:
 
 
 def check_source(crew: Crew, source: Source, device: DeviceName) -> None:
-    """Refuse data or devices that are not the same for all ranks, or fewer frames than ranks.
+    """Refuse data or devices that differ between ranks, and fewer frames than ranks.
 
-    Only what costs nothing is looked at; the content of the data is hashed by one rank.
+    Only sizes and names are compared, which costs nothing; one rank hashes the content of the data.
     """
     chosen = crew.side_by_side(lambda: choose_device(device))
     if crew.is_alone:
         return
     own = crew.side_by_side(lambda: _sizes(source))
     _compare(crew, own, "All ranks must see the same data: is the folder shared by all nodes?")
-    _compare(crew, {"device": chosen}, "Say --device cpu for all, or leave out nodes that have no GPU.")
+    _compare(crew, {"device": chosen}, "Give --device cpu for all, or leave out nodes that have no GPU.")
     if source.n_frames is not None and source.n_frames < crew.size:
         raise OrienteerError(
             f"there are {counted(crew.size, 'rank')}, but only {counted(source.n_frames, 'frame')}.",
@@ -74,7 +74,7 @@ def check_source(crew: Crew, source: Source, device: DeviceName) -> None:
 
 def _sizes(source: Source) -> dict[str, Any]:
     return {
-        # Where it lies may differ from node to node, but not what it is called.
+        # The folder may differ from node to node, but not the name.
         "data": None if source.path is None else Path(source.path).name,
         "frames": source.n_frames,
         "frames of shape": tuple(source.frame_shape),

@@ -6,20 +6,20 @@
 | ``settings.toml`` | every setting as it was used |
 | ``detector.h5`` | the detector as it was used, mask included |
 | ``events.jsonl`` | one line per step, start, stop and end |
-| ``events_rank_NNN.jsonl`` | where the time of each rank went, one line per stage |
+| ``events_rank_NNN.jsonl`` | how each rank spent its time, one line per stage |
 | ``checkpoint.h5``, ``checkpoint_previous.h5`` | what is needed to go on |
-| ``checkpoint_shards/`` | parts of the same, where it is large and several ranks have written it |
-| ``fault.json`` | why several ranks have ended before the end |
-| ``intensity.h5``, ``intensity.mrc`` | the models; of several, ``intensity_1.mrc``, ... |
-| ``density_loop.mrc`` | what M-TIP has phased on its way; of several models, ``density_loop_1.mrc``, ... |
+| ``checkpoint_shards/`` | parts of a large checkpoint that several ranks have written |
+| ``fault.json`` | why a job of several ranks ended early |
+| ``intensity.h5``, ``intensity.mrc`` | the models; if there are several, ``intensity_1.mrc``, ... |
+| ``density_loop.mrc`` | the density that M-TIP phases in its loop; if several, ``density_loop_1.mrc``, ... |
 | ``orientations.h5`` | orientation, fluence, ... of each frame |
-| ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
-| ``phased_model_2/``, ... | the same of the other models |
+| ``density.*``, ``support.mrc``, ``phasing.json`` | the results of phasing |
+| ``phased_model_2/``, ... | the same for the other models |
 | ``report.html``, ``open_in_chimerax.cxc`` | one page about everything, and its maps in ChimeraX |
-| ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
-| ``validation/`` | the halves, each a run, and what their comparison has shown |
+| ``dragonfly/output_NNN.h5`` | the output of each iteration in Dragonfly's format, if it was asked for |
+| ``validation/`` | the two halves, each a run, and the result of their comparison |
 | ``slurm/`` | scripts, numbers and logs of the batch jobs that were submitted for it |
-| ``lock``, ``phasing.lock``, ``validation.lock`` | there while a process works on it, phases, validates |
+| ``lock``, ``phasing.lock``, ``validation.lock`` | exist while a process works on it, phases or validates |
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _PART = re.compile(r"\.(.+)\.\d+\.part")
 
 
 class RunDirectory:
-    """The paths of a run, and what is done to them as a whole."""
+    """The paths of a run, and the operations on its folder as a whole."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -106,9 +106,9 @@ class RunDirectory:
         return self._description.is_file()
 
     def make(self, restart: bool = False) -> None:
-        """Make the folder; one that holds other things is refused.
+        """Make the folder; refuse one that holds other files.
 
-        restart : take one that holds the checkpoints of a run whose description is lost.
+        restart : accept a folder with checkpoints of a run whose description is lost.
         """
         if self.path.exists() and not self.path.is_dir():
             raise FileError(self.path, "is a file, not a folder for a run.", "Give another path.")
@@ -133,22 +133,22 @@ class RunDirectory:
             )
 
     def clear(self) -> None:
-        """Remove everything of the run that was here, and nothing else; the lock stays."""
+        """Remove all files of the run that was here, and no others; the lock stays."""
         try:
-            self._description.unlink(missing_ok=True)  # first: from now on, no run is here
+            self._description.unlink(missing_ok=True)  # first, so that an interrupted clear leaves no run
             for entry in [*self.path.iterdir(), *self._outputs()]:
                 if entry.name not in _LOCKS and entry.is_file() and _is_own(entry.name):
                     entry.unlink()
-            if (self.path / files.VALIDATION).is_dir():  # of a result that is lost
+            if (self.path / files.VALIDATION).is_dir():  # it tests the result that was just removed
                 shutil.rmtree(self.path / files.VALIDATION)
             for folder in self._folders():
-                with suppress(OSError):  # it holds other things
+                with suppress(OSError):  # the folder holds other files
                     folder.rmdir()
         except OSError as error:
             raise unwritable(self.path, error) from error
 
     def tidy(self, iteration: int) -> None:
-        """Remove what a killed process left half-written, and what lies beyond this iteration."""
+        """Remove files that a killed process left half-written, and outputs of later iterations than this."""
         for entry in [*self.path.iterdir(), *self._outputs()]:
             number = _OWN_OUTPUT.fullmatch(entry.name)
             is_half = bool(_PART.fullmatch(entry.name)) and _is_own(entry.name)
@@ -156,9 +156,10 @@ class RunDirectory:
                 entry.unlink(missing_ok=True)
 
     def begin(self, facts: Mapping[str, Any], section: Section, detector: Detector | None) -> None:
-        """Write what does not change any more: settings, detector and, last, the description.
+        """Write what stays the same from now on: settings, detector and, last, the description.
 
-        section : the settings of the method that the facts name.
+        facts : of ``run.json``; among them ``method``.
+        section : the settings of that method.
         """
         self.write_settings(facts["method"], section)
         if detector is not None:
@@ -183,7 +184,7 @@ class RunDirectory:
         write_json(self._description, description)
 
     def describe(self) -> dict[str, Any]:
-        """What ``run.json`` says."""
+        """The content of ``run.json``."""
         if not self.is_run:
             if self.path.is_file():
                 look = f"Look at a file with: orienteer inspect {shlex.quote(str(self.path))}"
@@ -197,7 +198,7 @@ class RunDirectory:
         return described
 
     def _where_runs_are(self) -> str:
-        """What to do next where this is no run: people give the folder around theirs."""
+        """The hint for a folder without a run; names runs inside, as people often give the folder above."""
         with suppress(OSError):
             inside = sorted(path for path in self.path.iterdir() if RunDirectory(path).is_run)
             if inside:
@@ -205,15 +206,15 @@ class RunDirectory:
         return meant_instead(self.path, "Give the folder that a reconstruction has made.")
 
     def note(self, **facts: Any) -> None:
-        """Put facts into the description that were not known when the run was begun."""
+        """Add facts to the description that were not known when the run was begun."""
         write_json(self._description, {**self.describe(), **facts})
 
     def write_settings(self, method: str, section: Section) -> None:
-        """Put the settings in place, as they are used from now on."""
+        """Write the settings that are used from now on."""
         write_settings(self.settings, settings_tree(method, section))
 
     def read_settings(self, described: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
-        """The settings of the run; a file in which something was edited that changes results is refused."""
+        """The settings of the run; a file with an edited setting that changes results is refused."""
         tree = read_settings(self.settings)
         if not is_as_begun(tree, section, described["settings_hash"]):
             raise FileError(
@@ -224,7 +225,7 @@ class RunDirectory:
         return with_names_of_today(tree, section)
 
     def read_detector(self) -> Detector | None:
-        """The detector that was used; None when the data came without one."""
+        """The detector that was used; None if the data had none."""
         from orienteer.detector.hdf5 import stored_detector
 
         return stored_detector(self.detector)
@@ -236,7 +237,7 @@ class RunDirectory:
         iteration: int,
         densities: Sequence[Volume] = (),
     ) -> None:
-        """Put models, densities that were phased on the way, and orientations in place, each file whole."""
+        """Write models, densities of the loop and orientations, each file whole or not at all."""
         from orienteer.run.orientations_file import write_orientations
         from orienteer.volume.opening import write_volume
 
@@ -253,7 +254,7 @@ class RunDirectory:
         write_orientations(self.orientations, orientations, iteration)
 
     def _forget_other_numbers(self, n_models: int) -> None:
-        """Remove maps of a time when there were more or fewer models."""
+        """Remove maps from a time when there were more or fewer models."""
         for entry in self.path.iterdir():
             stem, _, number = entry.stem.rpartition("_")
             names = ("intensity", files.LOOP_DENSITY)
@@ -263,7 +264,7 @@ class RunDirectory:
                 entry.unlink(missing_ok=True)
 
     def dragonfly_output(self, iteration: int) -> Path:
-        """The path of Dragonfly's output after an iteration; its folder is there."""
+        """The path of Dragonfly's output after an iteration; makes its folder if needed."""
         folder = self.path / _DRAGONFLY
         try:
             folder.mkdir(exist_ok=True)
@@ -272,7 +273,7 @@ class RunDirectory:
         return folder / f"output_{iteration:03d}.h5"
 
     def _folders(self) -> list[Path]:
-        """Folders below this one that a run fills and empties."""
+        """Folders below this one whose files a run writes and removes."""
         return [
             entry
             for entry in self.path.iterdir()
@@ -285,7 +286,7 @@ class RunDirectory:
 
 
 def _is_own(name: str) -> bool:
-    """Whether a run makes files of this name."""
+    """Whether a file of this name belongs to a run."""
     part = _PART.fullmatch(name)
     final = part[1] if part else name
     return final in _OWN or any(pattern.fullmatch(final) for pattern in _OWN_PATTERNS)

@@ -1,4 +1,4 @@
-"""``output_NNN.h5`` as Dragonfly writes it after every iteration, for the programs that read those."""
+"""``output_NNN.h5`` as Dragonfly writes it after every iteration, for programs that read such files."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def write_dragonfly_output(
 ) -> None:
     """Write models and the best orientation of each frame in Dragonfly's layout.
 
-    Dragonfly names an orientation by its row in a list of quaternions.  The list in this file holds every
-    orientation that is the best one of a frame, once; the weights are the shares of frames.  A frame that
-    shows no model (``model`` -1) has the orientation -1 and occupies none.
+    Dragonfly names an orientation by its row in a list of quaternions.  The list in this file holds, once
+    each, the orientations that are the best one of some frame; the weights are the shares of frames.  A frame
+    that shows no model (``model`` -1) has the orientation -1 and counts for no model.
 
     volumes : one per model, cubes of one size.  An even edge gets one more plane, so that it is odd and the
         centre voxel stays; voxels that were never measured become 0.
-    columns : ``quaternion`` (N, 4), and where they are known ``model``, ``fluence``, ``log_likelihood``,
-        ``perplexity`` (N,).
-    n_rotations : rotations that were compared, which the mutual information needs.
+    columns : ``quaternion`` (N, 4), and if known ``model``, ``fluence``, ``log_likelihood``, ``perplexity``
+        (N,).
+    n_rotations : number of rotations that were compared; needed for the mutual information.
     """
     from orienteer.compute.hdf5_writing import new_hdf5
 
@@ -65,7 +65,7 @@ def write_dragonfly_output(
 def _odd_cube(volume: Volume) -> NDArray[np.float64]:
     if len(set(volume.shape)) != 1:
         raise OrienteerError(
-            f"Dragonfly's models are cubes; this one is {volume.shape}.", "Switch dragonfly_output off."
+            f"Dragonfly's models are cubes, but this one is {volume.shape}.", "Switch dragonfly_output off."
         )
     values = np.nan_to_num(to_numpy(volume.values).astype(np.float64), nan=0.0)
     return np.pad(values, (0, 1 - volume.shape[0] % 2))

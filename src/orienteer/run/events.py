@@ -1,6 +1,7 @@
-"""The event log of a run: one JSON line per step and per start, stop and end; only ever appended to.
+"""The event log of a run: one JSON line per step and per start, stop and end.
 
-A line that was torn by a kill or a full disk is no line.  Whoever reads the log may do so at any time.
+Lines are appended; only a run that resumes removes some (``EventLog.cut``).  A line that a kill or a full
+disk has cut short is ignored.  The log can be read at any time.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from orienteer.compute.reading import reading, writing
 STEP = "step"
 
 
-# Where the end of a log is asked for, no more than this of it is read, however long it has become.
+# To find the end of a log, at most this much of it is read, however long it is.
 _LAST_BYTES = 1 << 20
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """Every whole line of the log, in order; none when there is no log yet."""
+    """Every whole line of the log, in order; none if there is no log yet."""
     return [event for _, event in _lines(path) if event is not None]
 
 
 def read_last_events(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The last event and the last step of the log; empty where there is none.
+    """The last event and the last step of the log; empty if there is none.
 
-    Only its end is looked at, from the last line on, which takes no longer for a log of any length.
+    Only the end of the log is read, backwards, so that the time does not grow with its length.
     """
     last: dict[str, Any] = {}
     for line in reversed(_content(path, _LAST_BYTES).splitlines(keepends=True)):
@@ -45,13 +46,13 @@ def read_last_events(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-    """Each line with what it says; None for what is no event."""
+    """Each line with its event; None if it holds none."""
     for line in _content(path).splitlines(keepends=True):
         yield line, _event(line)
 
 
 def _content(path: Path, last_bytes: int | None = None) -> bytes:
-    """The log, or so much of its end; nothing when there is none yet."""
+    """The log, or its last bytes; empty if there is no log yet."""
     if not path.exists():
         return b""
     with reading(path, "event log"), path.open("rb") as file:
@@ -69,15 +70,15 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 
 class EventLog:
-    """The log as its one writer sees it; only the process that holds the lock of the run makes one."""
+    """The log for its one writer, the process that holds the lock of the run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def cut(self, iteration: int) -> int:
-        """Take out the steps beyond this iteration and what is no event; how many steps were taken out.
+        """Remove steps after this iteration and broken lines; returns how many steps were removed.
 
-        A run that continues from a checkpoint does these steps again and writes their lines anew.
+        A run that continues from a checkpoint does these steps again and logs them anew.
         """
         kept: list[bytes] = []
         n_lines = n_steps = 0
@@ -95,7 +96,7 @@ class EventLog:
         return n_steps
 
     def append(self, event: str, **facts: Any) -> None:
-        """Add a line; one that does not fit on the disk leaves the log as it was."""
+        """Add a line; if it does not fit on the disk, the log stays as it was."""
         self._append({"event": event, "time": _now(), **facts})
 
     def append_step(self, step: Any) -> None:
@@ -118,7 +119,7 @@ class EventLog:
                 os.close(descriptor)
 
     def sync(self) -> None:
-        """Bring every line to the disk, so that a checkpoint never knows more than the log."""
+        """Force every line to the disk, so that a checkpoint is never ahead of the log."""
         if not self.path.exists():
             return
         with writing(self.path):
@@ -130,17 +131,17 @@ class EventLog:
 
 
 class NoLog(EventLog):
-    """The log as ranks see it that do not write it."""
+    """The log for ranks that do not write it."""
 
     def cut(self, iteration: int) -> int:
-        """Nothing."""
+        """Do nothing."""
         return 0
 
     def _append(self, line: dict[str, Any]) -> None:
         pass
 
     def sync(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def _is_within(event: dict[str, Any], iteration: int) -> bool:

@@ -1,8 +1,8 @@
-"""The end of a job in which one rank cannot go on: one rank says why, and no rank is left waiting.
+"""The end of a job in which one rank cannot go on: one rank prints why, and no rank is left waiting.
 
-The rank that comes first creates ``fault.json`` in the directory of the run and speaks; those that come after
-it keep silent.  Whoever has started the job reads there what has happened.  Nothing is lost: the last
-checkpoint is on the disk.
+The first rank that notices creates ``fault.json`` in the directory of the run and prints the message; later
+ones find the file and print nothing.  The process that has started the job reads the file.  Nothing that was
+saved is lost: the last checkpoint is on the disk.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orienteer.run.crew import Crew, Failure, RankError
 from orienteer.run.signals import RunStopped
 
 NAME = "fault.json"
-# Time for the rank that speaks, before one that keeps silent ends the job.
+# A rank that prints nothing waits this long before it ends the job, so that the other one can print.
 _SILENCE_S = 2.0
 # What went wrong: something that the user can mend, a defect, memory, a rank that hangs or died, a signal.
 Kind: TypeAlias = Literal["error", "settings", "defect", "memory", "hang", "death", "signal"]
@@ -32,7 +32,7 @@ class Fault:
     """Why a job has ended.
 
     rank, host : of the rank that could not go on.
-    status : exit status of the job; launchers may tell that of a rank which they have killed instead.
+    status : exit status of the job; a launcher may return that of a rank which it has killed instead.
     """
 
     kind: Kind
@@ -47,21 +47,21 @@ class Fault:
 
 
 def print_fault(fault: Fault) -> None:
-    """Say on the terminal what has happened."""
+    """Print on the terminal what has happened."""
     print(fault if fault.kind == "signal" else f"Error: {fault}", file=sys.stderr, flush=True)
 
 
-# Who tells people about a fault; a command does it in its own way.
+# The function that prints a fault; a command replaces it by its own.
 speak: Callable[[Fault], None] = print_fault
 
 
 def end_job(crew: Crew, folder: Path, fault: Fault, before: Callable[[], None]) -> NoReturn:
-    """End all ranks with the exit status of the fault, in the words of the one that comes first.
+    """End all ranks with the exit status of the fault; only the first rank that calls this prints its fault.
 
-    before : what that one does last of all, such as a line in the log.
+    before : called by that rank before it prints, such as to write a line in the log.
     """
     is_first = _claim(folder, fault)
-    if is_first is None:  # nothing can be written: the leader speaks, or whoever is left after it
+    if is_first is None:  # nothing can be written: the leader prints; another rank only if it is still there
         is_first = True
         time.sleep(0 if crew.leads else _SILENCE_S)
     if is_first:
@@ -76,7 +76,7 @@ def end_job(crew: Crew, folder: Path, fault: Fault, before: Callable[[], None]) 
 
 
 def stop_all(crew: Crew, folder: Path) -> Callable[[RunStopped], None] | None:
-    """How a signal ends all ranks at once; None for a process that is alone and may just leave."""
+    """A function by which a signal ends all ranks at once; None for a process that is alone."""
     if crew.is_alone:
         return None
 
@@ -91,7 +91,7 @@ def stop_all(crew: Crew, folder: Path) -> Callable[[RunStopped], None] | None:
 def fault_of(crew: Crew, error: BaseException, hint: str) -> Fault:
     """An error of this rank as the reason why the job ends.
 
-    hint : how to go on, which is said after what the error itself advises.
+    hint : how to go on, appended to the hint of the error itself.
     """
     failure = Failure.of(error)
     if isinstance(error, RankError):
@@ -102,25 +102,25 @@ def fault_of(crew: Crew, error: BaseException, hint: str) -> Fault:
 
 
 def record_fault(folder: Path, fault: Fault) -> None:
-    """Leave word for whoever has started the job, which ends by itself."""
+    """Write the fault for the process that has started the job, which ends by itself."""
     _claim(folder, fault)
 
 
 def read_fault(folder: Path) -> Fault | None:
-    """Why the last job in this directory has ended; None when it has ended well, or without a word."""
+    """Why the last job in this directory has ended; None if it succeeded, or left no reason."""
     with suppress(OSError, ValueError, TypeError):
         return Fault(**json.loads((folder / NAME).read_text(encoding="utf-8")))
     return None
 
 
 def forget_fault(folder: Path) -> None:
-    """A new job begins."""
+    """Remove the fault of the last job, because a new one begins."""
     with suppress(OSError):
         (folder / NAME).unlink(missing_ok=True)
 
 
 def _claim(folder: Path, fault: Fault) -> bool | None:
-    """Whether this rank is the first; None where that cannot be told."""
+    """Whether this rank is the first; None if the file cannot be written."""
     try:
         descriptor = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except FileExistsError:

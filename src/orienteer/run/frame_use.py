@@ -1,4 +1,4 @@
-"""How many frames of a run made its result, and how many did not."""
+"""How many frames of a run its result was made from, and how many were left out."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from orienteer.compute.words import counted
 
-# From this share on, a run that leaves frames out says something about the data, or about itself.
+# If more than this share is left out, something may be wrong with the data or with the run.
 _MANY = 0.2
 
 
 @dataclass(frozen=True)
 class FrameUse:
-    """What became of the frames of a run.
+    """How the frames of a run were used.
 
-    frames : in all.
-    left_out : taken to show something else than the particle, or nothing.
-    watched : oriented, but never merged, to judge the others by.
+    frames : all of them.
+    left_out : frames judged to show something else than the particle, or nothing.
+    watched : sentinels, which are oriented but never merged, to test the models.
     """
 
     frames: int
@@ -29,12 +29,12 @@ class FrameUse:
 
     @property
     def leaves_out_many(self) -> bool:
-        """Whether so many were left out that it has to be said before all else."""
+        """Whether so many were left out that a report must say so first."""
         return self.left_out > _MANY * self.frames
 
     @property
     def words(self) -> str:
-        """What was left out, in one sentence; empty where nothing was.
+        """How many frames were left out, in one sentence; empty if none.
 
         >>> FrameUse(1200, 703, 60).words
         '703 of 1,200 frames (59 %) were left out: they show something else than the particle, or nothing.'
@@ -47,9 +47,9 @@ class FrameUse:
 
 
 def frame_use(columns: Mapping[str, Any]) -> FrameUse | None:
-    """What the table of a run says of its frames; None where it does not say.
+    """The use of frames, from the table of a run; None if it has no column ``model``.
 
-    columns : those of ``orientations.h5``: ``model`` (N,), -1 for a frame that shows none, ``sentinel`` (N,).
+    columns : of ``orientations.h5``: ``model`` (N,), -1 for a frame that shows none, and ``sentinel`` (N,).
     """
     if "model" not in columns:
         return None

@@ -1,7 +1,7 @@
-"""What a run was made from: its data and detector in a few hashes, so that other data are noticed.
+"""Hashes of the data and the detector that a run was made from, to notice if it is resumed with others.
 
-Small files are hashed whole.  Of large ones, size and evenly spaced blocks are: seconds for a terabyte, and
-any other data set differs there.
+Small files are hashed whole; of large ones, only their size and evenly spaced blocks, which takes seconds for
+a terabyte, and in which any other data set differs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _N_FRAMES = 32
 
 
 def describe_input(source: Source) -> dict[str, Any]:
-    """The facts of a source that must not change while a run lasts, and its path, which may."""
+    """The facts of a source that must not change during a run, and its path, which may."""
     if source.n_frames is None:
         raise OrienteerError(
             "a run needs data of known length, but this source has no end.",
@@ -42,18 +42,18 @@ def describe_input(source: Source) -> dict[str, Any]:
         "format": source.format,
         "frames": source.n_frames,
         "frame_shape": list(source.frame_shape),
-        # A live run is a folder, whose files are joined now and then without a change of its frames.
+        # A live run is a folder; its files are merged now and then, while its frames stay the same.
         "data": hash_file(source.path) if source.path and source.path.is_file() else _hash_frames(source),
         "detector": None if source.detector is None else hash_detector(source.detector),
         "polarisation": source.polarisation,
         "wavelength_A": describe_wavelength(source),
-        # As texts: many programs know whole numbers only up to 2^53.
+        # As texts, because many programs read whole numbers exactly only up to 2^53.
         **({"left_out": source.left_out.astype(str).tolist()} if isinstance(source, WithoutEvents) else {}),
     }
 
 
 def describe_wavelength(source: Source) -> float | str | None:
-    """The wavelength of all events in A; a hash where they differ, None where nobody has said it."""
+    """The wavelength of all events in A; a hash if they differ, None if it is not known."""
     if WAVELENGTH not in source.column_names or not source.n_frames:
         return None
     wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
@@ -62,7 +62,7 @@ def describe_wavelength(source: Source) -> float | str | None:
 
 
 def refuse_wrong_scale(source: Source) -> None:
-    """Refuse data whose geometry and wavelength together leave no detail of any particle."""
+    """Refuse data if geometry and wavelength together cannot resolve any detail of a particle."""
     if source.detector is None or WAVELENGTH not in source.column_names or not source.n_frames:
         return
     wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
@@ -84,14 +84,14 @@ _NAMES = {
 
 
 def input_differences(stored: dict[str, Any], given: dict[str, Any]) -> list[str]:
-    """What is different now, in words; the path may differ."""
+    """The facts that differ now, in words; a different path does not count."""
     found = []
     for key, name in _NAMES.items():
         old, new = stored.get(key), plain(given.get(key))
         if old != new:
             is_hash = key in ("data", "detector", "left_out") or isinstance(old, str) or isinstance(new, str)
             found.append(name if is_hash else f"{name} ({new} instead of {old})")
-    # Where the number of frames differs, the content does too: that is no news.
+    # If anything else differs, such as the number of frames, the content does as well: do not name it again.
     return [name for name in found if name != _NAMES["data"] or len(found) == 1]
 
 
@@ -102,12 +102,12 @@ def hash_named_files(section: Section) -> dict[str, str]:
 
 
 def file_differences(stored: dict[str, str], given: dict[str, str]) -> list[str]:
-    """The files whose content is another one now, in words; other names are a matter of the settings."""
+    """The files whose content differs now, in words; changed names are noticed as changed settings."""
     return [f"the content of the {name}" for name in stored if stored[name] != given.get(name, stored[name])]
 
 
 def hash_file(path: Path) -> str:
-    """The hash of a file: of all of it up to 256 MiB, else of its size and 256 blocks of 1 MiB."""
+    """The hash of a file: of the whole up to 256 MiB, else of its size and 256 blocks of 1 MiB."""
     with reading(path), path.open("rb") as file:
         n_bytes = os.fstat(file.fileno()).st_size
         content = hashlib.blake2b(f"{n_bytes}".encode(), digest_size=20)
@@ -121,14 +121,14 @@ def hash_file(path: Path) -> str:
 
 
 def hash_detector(detector: Detector) -> str:
-    """The hash of what a reconstruction takes from a detector: where pixels are, and how each counts."""
+    """The hash of what a reconstruction uses of a detector: positions, solid angles, mask and efficiency."""
     arrays = [detector.positions_m, detector.solid_angle_sr, detector.mask]
     arrays += [] if detector.efficiency is None else [detector.efficiency]
     return _hash(*(np.ascontiguousarray(to_numpy(array)).tobytes() for array in arrays))
 
 
 def _hash_frames(source: Source) -> str:
-    """The hash of some frames of data that have no file, with their names and what made them."""
+    """The hash of data that have no file: of some frames, all event ids and the metadata."""
     n_frames = source.n_frames or 0
     chosen = np.unique(np.linspace(0, max(0, n_frames - 1), _N_FRAMES).astype(np.int64))[:n_frames]
     frames = to_numpy(source.read(chosen).dense())

@@ -1,4 +1,4 @@
-"""The intensity that is phased: that of a run, or of a volume file of any known format."""
+"""The intensity to be phased: that of a run, or of a volume file in any known format."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from orienteer.volume.checksum import checksum
 from orienteer.volume.unit_mistakes import unit_mistake
 from orienteer.volume.volume import Volume
 
-# Diameters within this factor are told by two people of one particle.
+# Two diameters within this factor may be given for the same particle.
 _SAME_SIZE = 1.2
-# Sizes of voxels that differ by less, relative, are the same.
+# Sizes of voxels with a smaller relative difference are the same.
 _SAME_VOXEL = 1e-3
 
 
@@ -30,8 +30,8 @@ class Intensity:
     volume : in reciprocal space, NaN where nothing was measured.
     origin : path, model, checksum; for a run also its ``run_id`` and ``iteration``.
     seed : of the run; 0 for a file.
-    symmetry : that its density has by what the run was told or has found; C1 for a file.
-    diameter_A : of the particle, that the run was given; 0 where it was given none.
+    symmetry : of its density, as given to the run or found by it; C1 for a file.
+    diameter_A : of the particle, as given to the run; 0 if not given.
     remarks : what was noticed, in sentences.
     """
 
@@ -43,29 +43,29 @@ class Intensity:
     remarks: tuple[str, ...] = ()
 
     def contradictions(self, settings: PhaseSettings) -> tuple[str, ...]:
-        """What the settings of the phasing say otherwise than those of the run, in sentences."""
+        """Settings of the phasing that contradict those of the run, in sentences."""
         said = []
         if self.symmetry != settings.symmetry and "run_id" in self.origin:
-            how = f"with the symmetry {self.symmetry}, but its density with {settings.symmetry}"
+            how = f"with the symmetry {self.symmetry}, but phasing uses {settings.symmetry}"
             said.append(f"The run was made {how}.")
         ours, theirs = settings.diameter_A, self.diameter_A
         if ours and theirs and not 1 / _SAME_SIZE <= ours / theirs <= _SAME_SIZE:
             said.append(
-                f"The run was made with a diameter of {theirs:g} A, but its density with {ours:g} A. "
+                f"The run was made with a diameter of {theirs:g} A, but phasing uses {ours:g} A. "
                 f"{unit_mistake(ours, theirs)}".strip()
             )
         return tuple(said)
 
 
 def open_intensity(path: Path, model: int = 1, voxel_inv_A: float | None = None) -> Intensity:
-    """The intensity of a run or a volume file.
+    """Open the intensity of a run or a volume file.
 
-    model : of several in a run or file, counted from 1.
-    voxel_inv_A : size of a voxel, where the file does not say or is wrong about it.
+    model : which one, if the run or file holds several; counted from 1.
+    voxel_inv_A : size of a voxel, if the file does not give it or gives it wrong.
     """
     if path.is_dir():
         if voxel_inv_A is not None:
-            raise FileError(path, "knows how large its voxels are.", "Leave out the voxel size.")
+            raise FileError(path, "is a run and knows how large its voxels are.", "Leave out the voxel size.")
         return _of_run(path, model)
     from orienteer.volume.opening import open_volumes
 
@@ -78,19 +78,19 @@ def open_intensity(path: Path, model: int = 1, voxel_inv_A: float | None = None)
 
 
 def _other_voxel_size(path: Path, volume: Volume) -> tuple[str, ...]:
-    """A sentence where a file tells another size of its voxels than the one that was given."""
+    """A sentence if the file gives another size of its voxels than the user."""
     from orienteer.volume.opening import open_volumes
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             own = open_volumes(path)[0].voxel_size[0]
-    except OrienteerError:  # it tells none
+    except OrienteerError:  # the file gives no size
         return ()
     given = volume.voxel_size[0]
     if abs(own - given) <= _SAME_VOXEL * given:
         return ()
-    return (f"The file tells voxels of {own:.4g} 1/A; {given:.4g} 1/A was given, and is used.",)
+    return (f"The file says that its voxels are {own:.4g} 1/A; the {given:.4g} 1/A that was given is used.",)
 
 
 def _of_run(path: Path, model: int) -> Intensity:
@@ -99,7 +99,7 @@ def _of_run(path: Path, model: int) -> Intensity:
 
     run = Run.open(path)
     remarks: tuple[str, ...] = (
-        () if run.finished else ("The run has not come to its end; this is its last intensity.",)
+        () if run.finished else ("The run has not finished; this is its last intensity.",)
     )
     facts = {"run_id": run.described["run_id"], "iteration": run.iteration}
     missing = missing_models_in_words(dict(run.settings), run.events)
@@ -107,7 +107,7 @@ def _of_run(path: Path, model: int) -> Intensity:
     known = measured_intensity(run, model - 1)
     if known.n_missing > found.volume.n_missing:
         if np.isnan(to_numpy(known.values)[known.centre_index]):
-            remarks += ("The pixels do not reach the centre; the intensity there is left free.",)
+            remarks += ("The pixels do not reach the centre; phasing leaves the intensity there free.",)
         found = replace(found, volume=known)
     return replace(
         found,
@@ -121,9 +121,9 @@ def _of_run(path: Path, model: int) -> Intensity:
 def _checked(
     volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[str, Any], missing: str = ""
 ) -> Intensity:
-    """One of the intensities, NaN where it has nothing to say.
+    """One of the intensities, NaN where nothing was measured.
 
-    missing : why there are fewer models than were asked for.
+    missing : why there are fewer models than were asked for; used as the hint.
     """
     if not 1 <= model <= len(volumes):
         raise FileError(
@@ -135,8 +135,8 @@ def _checked(
     if volume.space == "real":
         raise FileError(
             path,
-            "is a volume in real space, and phasing needs an intensity.",
-            "If it is an intensity all the same, give the size of its voxels with --voxel-inv-A.",
+            "is a volume in real space, but phasing needs an intensity.",
+            "If it is an intensity after all, give the size of its voxels with --voxel-inv-A.",
         )
     values = to_numpy(volume.values)
     origin = {"path": str(path), "model": model, **facts, "checksum": checksum(volume)}
@@ -149,7 +149,7 @@ def _checked(
         )
     if volume.n_missing or n_zero == 0:
         return Intensity(volume, origin)
-    # Raw cubes and MRC maps have no other word for it, and photons that were seen average to more than 0.
+    # Raw cubes and MRC maps can mark voxels without data only by 0, and measured intensities are above 0.
     known = volume.with_values(np.where(values == 0, np.float32(np.nan), values))
     n_voxels = counted(
         n_zero, "voxel of the intensity is 0 and was", "voxels of the intensity are 0 and were"

@@ -1,4 +1,4 @@
-"""What every account of a run says first, where its orientations were given and not found."""
+"""The sentence that every report of a run shows first if its orientations were given and not found."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ _NAMES = ("known_orientations_file", "known_orientations_column")
 
 
 def known_orientations_in_words(section: Mapping[str, Any]) -> str:
-    """One sentence about the settings of a method; empty where all orientations were searched for.
+    """One sentence, from the settings of a method; empty if all orientations were searched for.
 
     >>> known_orientations_in_words({"known_orientations_column": "truth_orientation"})
     'Known orientations were given, not found: known_orientations_column = truth_orientation.'

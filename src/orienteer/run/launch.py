@@ -1,7 +1,7 @@
 """Start the ranks of a run and wait for them: by srun inside a Slurm job, else by mpiexec.
 
-What launchers say by themselves when a rank is lost is no message for people.  It is kept from the terminal,
-and the rank that was lost is read from it.
+When a rank is lost, launchers print lines that do not help a user.  They are kept from the terminal, and the
+rank that was lost is read from them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orienteer.compute.extras import how_to_install
 from orienteer.errors import OrienteerError
 from orienteer.run.roll_call import RollCall
 
-# MPICH: a frame of "=" around the process that was lost, remarks in square brackets, the word of an abort.
+# MPICH: a frame of "=" around the lost process, remarks in square brackets, the notice of an abort.
 _NOISE = re.compile(
     r"=+\s*$|=   |YOUR APPLICATION TERMINATED|This typically refers to|Please see the FAQ page"
     r"|Abort\(\d+\) on node|\[(mpiexec|proxy)[@:]|\[\d+\] application called MPI_Abort|srun: "
@@ -38,9 +38,9 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Lost:
-    """A rank that has ended without a word.
+    """A rank that has ended without any message.
 
-    rank : None where only its process is known; pid : None where only its rank is.
+    rank : None if only its process is known; pid : None if only its rank is known.
     """
 
     host: str
@@ -53,10 +53,10 @@ class Lost:
 class Ending:
     """How a job has ended.
 
-    status : exit status; signal : one that this process was sent and has passed on, 0: none.
-    lost : ranks that the launcher has named; said : what it said, in case that nothing else explains the end.
-    n_lines : that the ranks themselves have said.
-    first : rank that has ended before all others, with its host; None where that is not known.
+    status : exit status; signal : that this process has received and passed on, 0: none.
+    lost : ranks that the launcher has named; said : lines of the launcher, if nothing else explains the end.
+    n_lines : number of lines that the ranks themselves have printed.
+    first : the rank that ended before all others, with its host; None if that is not known.
     """
 
     status: int = 0
@@ -70,15 +70,15 @@ class Ending:
 def launch(
     program: Sequence[str], n_ranks: int, excluded: Sequence[str] = (), output: IO[str] | None = None
 ) -> Ending:
-    """Carry out a program with its arguments on so many ranks.
+    """Run a program with its arguments on this many ranks, and wait for them.
 
     excluded : nodes of a Slurm job on which nothing is to be started.
-    output : where that goes which they print to standard output; None: to our own.
+    output : where the standard output of the ranks goes; None: to that of this process.
     """
     command = [*launcher(n_ranks, excluded), *program] if n_ranks > 1 else list(program)
     ending = Ending()
     pipe = subprocess.PIPE if n_ranks > 1 else None
-    # A group of its own: Ctrl-C comes to it once, from here, and not from the terminal as well.
+    # A process group of its own, so that Ctrl-C reaches it only from here, and not from the terminal as well.
     with RollCall() as roll:
         child = subprocess.Popen(
             command,
@@ -108,7 +108,7 @@ def launch(
 
 
 def launcher(n_ranks: int, excluded: Sequence[str] = ()) -> list[str]:
-    """The command in front of a program that starts it on so many ranks."""
+    """The command to put before a program to start it on this many ranks."""
     if in_slurm():
         left_out = [f"--exclude={','.join(excluded)}"] if excluded else []
         return ["srun", f"--ntasks={n_ranks}", "--kill-on-bad-exit=1", *left_out]
@@ -117,7 +117,7 @@ def launcher(n_ranks: int, excluded: Sequence[str] = ()) -> list[str]:
     if found is None:
         raise OrienteerError(
             f"{n_ranks} ranks are asked for, but there is no mpiexec.",
-            f"Install an MPI: {how_to_install('mpi')}; or say --ranks 1.",
+            f"Install an MPI: {how_to_install('mpi')}; or give --ranks 1.",
         )
     return [found, "-n", str(n_ranks)]
 
@@ -129,7 +129,7 @@ def in_slurm() -> bool:
 
 @contextmanager
 def _passing_on(child: subprocess.Popen[bytes], ending: Ending) -> Iterator[None]:
-    """Inside the block, signals go to the child, which knows what to do."""
+    """Inside the block, signals are passed on to the child, which handles them."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
         ending.signal = number
@@ -145,7 +145,7 @@ def _passing_on(child: subprocess.Popen[bytes], ending: Ending) -> Iterator[None
 
 
 def _sift(came: IO[bytes], goes: Any, ending: Ending) -> None:
-    """Pass lines on but for those of the launcher, from which lost ranks are read."""
+    """Pass lines on, except those of the launcher, from which lost ranks are read."""
     blank = ""
     for raw in came:
         line = raw.decode(errors="replace")
@@ -175,7 +175,7 @@ def _note_lost(line: str, ending: Ending) -> None:
 
 
 def end_in_words(status: int) -> str:
-    """What became of a process.
+    """What happened to a process, from its exit status.
 
     >>> end_in_words(9), end_in_words(3)
     ('was killed (signal 9)', 'has left with status 3')

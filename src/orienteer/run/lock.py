@@ -1,9 +1,9 @@
 """One process at a time works on a run.
 
-The lock is an advisory lock of the operating system on the file ``lock``, which the system itself lets go
-when the process ends in whatever way.  Some network file systems keep such locks to one machine or have none,
-so the file also names process and machine, and its time is renewed while the process lives: a lock that
-another machine left behind counts as stale when nothing renews it.
+The lock is an advisory lock of the operating system on the file ``lock``; the system releases it when the
+process ends, in whatever way.  On some network file systems such locks work only within one machine, or not
+at all.  So the file also names process and machine, and its time is renewed while the process lives: a lock
+of another machine is stale if its time is no longer renewed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orienteer.compute.atomic import unwritable
 from orienteer.errors import FileError
 
 NAME = "lock"
-# A run is phased and validated beside whatever else is done to it.
+# Phasing and validation have locks of their own, because they may go on beside other work on the run.
 PHASING, VALIDATION = "phasing.lock", "validation.lock"
 RENEW_EVERY_S = 5.0
 WATCH_S = 30.0
@@ -35,7 +35,7 @@ _NO_LOCKS_HERE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOLCK)
 class Holder:
     """The process that works, or worked, on a run.
 
-    began : when the process began, as the system counts it; tells two processes of one number apart.
+    began : when the process began, in ticks of the system; distinguishes processes with the same number.
     """
 
     host: str
@@ -65,8 +65,8 @@ class Holder:
 class RunLock:
     """The lock of a run directory, held inside the ``with`` block.
 
-    name : of the file; work that gets on with another one's has a lock of its own.
-    doing : what only one process may do at a time, in words.
+    name : of the file; work that may go on at the same time has another one.
+    doing : what only one process may do at a time, for the message.
     """
 
     def __init__(self, directory: Path, name: str = NAME, doing: str = "working on this run") -> None:
@@ -88,7 +88,7 @@ class RunLock:
     def __exit__(self, *_: object) -> None:
         self._released.set()
         descriptor, self._descriptor = self._descriptor, -1
-        if _read_holder(descriptor) == Holder.me():  # else another machine took it for stale
+        if _read_holder(descriptor) == Holder.me():  # else another machine took it over as stale
             with suppress(OSError):
                 self.path.unlink()
         os.close(descriptor)
@@ -98,7 +98,8 @@ class RunLock:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 self._claim(descriptor)
-                # Whoever held the lock before removes the file: then ours is no longer the one by that name.
+                # The previous holder removes the file when it releases the lock; then the file that we have
+                # opened has no name any more, and we open the new one.
                 if _is_still_there(self.path, descriptor):
                     os.ftruncate(descriptor, 0)
                     os.pwrite(descriptor, json.dumps(asdict(Holder.me())).encode("ascii"), 0)
@@ -142,7 +143,7 @@ class RunLock:
 
 
 def lock_holder(directory: Path) -> Holder | None:
-    """Who works on the run now, as far as it can be told from here; None when nobody does."""
+    """The process that works on the run now, as far as this machine can know; None if there is none."""
     try:
         descriptor = os.open(directory / NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -157,12 +158,12 @@ def lock_holder(directory: Path) -> Holder | None:
 
 
 def _is_renewed(path: Path) -> bool:
-    """Watch a lock for a while: its time moves when somebody holds it."""
+    """Watch a lock for a while; a process that holds it renews its time."""
     seen = path.stat().st_mtime_ns
     end = time.monotonic() + WATCH_S
     while time.monotonic() < end:
         time.sleep(min(1.0, WATCH_S / 10))
-        # Opening a file makes a network file system look at it anew.
+        # Opening the file makes a network file system fetch its time anew.
         with suppress(FileNotFoundError), path.open("rb") as file:
             if os.fstat(file.fileno()).st_mtime_ns != seen:
                 return True
@@ -185,9 +186,9 @@ def _is_still_there(path: Path, descriptor: int) -> bool:
 
 
 def _began(pid: int) -> str:
-    """When a process of this machine began, in ticks; empty when none of this number lives."""
+    """When a process of this machine began, in ticks; empty if there is no such process."""
     try:
-        # The name, in brackets, may hold anything; behind it comes the state, and the beginning 19 fields on.
+        # The name, in brackets, may hold anything; after it come the state and, 19 fields on, the beginning.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]
     except (OSError, IndexError):

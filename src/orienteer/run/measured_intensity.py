@@ -1,4 +1,4 @@
-"""The intensity of a run with nothing where no pixel has looked."""
+"""The intensity of a run, NaN where no pixel has measured it."""
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from orienteer.volume.volume import Volume
 def measured_intensity(run: Run, model: int = 0) -> Volume:
     """The intensity of a model as last saved, NaN inside the innermost pixels and beyond the outermost.
 
-    Behind a beam stop and beyond the edge a reconstruction only carries on its radial mean, which is as good
-    as any other value while frames are oriented, and a false statement about the particle when the intensity
-    is phased.
+    Behind a beam stop and beyond the edge of the data a reconstruction only continues its radial mean.  That
+    does no harm while frames are oriented, but phasing would take it for a measurement.
+
+    model : counted from 0.
     """
     volumes = run.volumes()
     if not 0 <= model < len(volumes):
@@ -29,14 +30,15 @@ def measured_intensity(run: Run, model: int = 0) -> Volume:
     x, y, z = (axis**2 for axis in volume.axes())
     length = np.sqrt(x[:, None, None] + y[:, None] + z)
     innermost, outermost = pixel_range_inv_A(run)
-    # A pixel speaks for voxels up to half a voxel away; beyond the last ones half of that is made up.
+    # A pixel measures voxels up to half a voxel away.  The limit at the outer edge is strict, because a voxel
+    # there would be half extrapolated.
     hidden = (length < innermost - step / 2) | (length > outermost * (1 + 1e-6))
     values = to_numpy(volume.values)
     return volume.with_values(np.where(hidden, np.float32(np.nan), values)) if hidden.any() else volume
 
 
 def pixel_range_inv_A(run: Run) -> tuple[float, float]:
-    """Smallest and largest |q| that a run has used pixels of; 0 and infinity where its files do not tell."""
+    """Smallest and largest |q| of the pixels that a run has used; 0 and infinity if its files do not say."""
     resolution_A = float(getattr(run.settings, "resolution_A", 0.0))
     outermost = 1 / resolution_A if resolution_A else np.inf
     detector = RunDirectory(run.path).read_detector()

@@ -1,4 +1,4 @@
-"""Method: what a run carries out step by step, and the list of methods by name."""
+"""Method: the iterative reconstruction that a run carries out step by step, and the methods by name."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from orienteer.settings.section import Section
 if TYPE_CHECKING:
     from orienteer.volume.volume import Volume
 
-# What a method needs to continue bit for bit: arrays and plain values by name, "/" allowed in names.
+# What a method needs to continue bit for bit: arrays and plain values by name; names may hold "/".
 State: TypeAlias = Mapping[str, Array | float | int | str | bool | None]
 
 
 class Step(Protocol):
-    """One iteration that was done: a dataclass of numbers, texts and lists, so that it can be a JSON line."""
+    """The record of one iteration: a dataclass of numbers, texts and lists, so that it can be a JSON line."""
 
     @property
     def iteration(self) -> int:
@@ -29,7 +29,7 @@ class Step(Protocol):
 
 
 class Method(Protocol):
-    """An iterative reconstruction.  What ``step`` does follows from its state and its input alone."""
+    """An iterative reconstruction.  What ``step`` does depends only on its state and its input."""
 
     @property
     def iteration(self) -> int:
@@ -38,12 +38,12 @@ class Method(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing more to do."""
+        """Whether there is nothing left to do."""
         ...
 
     @property
     def reason(self) -> str:
-        """Why it is finished, in one sentence."""
+        """Why it has finished, in one sentence."""
         ...
 
     def step(self) -> Step:
@@ -63,11 +63,11 @@ class Method(Protocol):
         ...
 
     def orientations(self) -> Mapping[str, Array]:
-        """A row per frame: ``event_id``, ``quaternion`` (N, 4), ``fluence``, and what else is known."""
+        """Columns with one row per frame: ``event_id``, ``quaternion`` (N, 4), ``fluence`` and others."""
         ...
 
 
-# Source, section, seed and device, and where there are several ranks their mesh.
+# Takes source, section, seed and device, and on several ranks the mesh.
 MakeMethod: TypeAlias = Callable[..., Method]
 
 
@@ -75,7 +75,7 @@ MakeMethod: TypeAlias = Callable[..., Method]
 class MethodKind:
     """A method by name.
 
-    name : also the name of its section of settings.
+    name : also that of its section of settings.
     settings : the class of that section.
     make : source, section, seed and device in, method out; on several ranks the mesh comes last.
     """
@@ -85,8 +85,8 @@ class MethodKind:
     make: MakeMethod
 
 
-# Name, also of the section in Settings -> module and class; loaded when it is asked for.  The class takes
-# (source, section, seed=..., device=...).
+# Name of the method and of its section in Settings -> module and class, which is loaded when it is needed.
+# The class takes (source, section, seed=..., device=..., mesh=...).
 _HOME = {
     "emc": ("orienteer.reconstruction.emc", "Emc"),
     "mtip": ("orienteer.mtip.mtip", "Mtip"),
@@ -95,7 +95,7 @@ _registered: dict[str, MethodKind] = {}
 
 
 def register_method(kind: MethodKind) -> None:
-    """Make a method of one's own known under its name, in this process."""
+    """Make a method of your own known by its name, in this process."""
     _registered[kind.name] = kind
 
 

@@ -11,27 +11,27 @@ class OnlineSettings(Section):
     """A map that begins with the first hits and grows with them; the engine is that of ``[emc]``."""
 
     first_hits: int = Field(
-        default=300, ge=20, le=10**7, description="Hits with which the first model is begun."
+        default=300, ge=20, le=10**7, description="Number of hits from which the first model is made."
     )
     round_hits: int = Field(
         default=0,
         ge=0,
         le=10**7,
-        description="Hits of a round, new ones first, then old ones; 0: 4000, on a GPU 20 000.",
+        description="Number of hits in a round, new ones before old ones; 0: 4000, on a GPU 20 000.",
     )
     memory_GiB: float = Field(
         default=0.0,
         ge=0,
         le=1e5,
-        description="Memory of the hits that are kept, a fair sample of more; 0: a quarter of what is free.",
+        description="Memory for hits; if more come, a fair sample is kept; 0: a quarter of what is free.",
     )
     forgetting: float = Field(
         default=0.2,
         gt=0,
         le=1,
-        description="Least share of a round in what all rounds have merged; 1: only the last counts.",
+        description="Least share of the newest round in the sum of all rounds; 1: only the newest counts.",
     )
     finish: Literal["continue", "both", "no"] = Field(
         default="continue",
-        description="All stages with all hits at the end: from the map; also from a random start; or not.",
+        description="At the end, all stages with all hits: from the map; also from a random start; or not.",
     )

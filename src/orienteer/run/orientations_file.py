@@ -1,4 +1,4 @@
-"""``orientations.h5``: what a run found out about each frame, one column per fact, one row per frame."""
+"""``orientations.h5``: what a run has found about each frame, one row per frame, one column per quantity."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _ROWS_PER_CHUNK = 1 << 14
 def write_orientations(
     path: str | os.PathLike[str], columns: Mapping[str, Array], iteration: int | None = None
 ) -> None:
-    """Put columns (N, ...) of one length into a new file with checksums.
+    """Write columns (N, ...) of equal length to a new file with checksums.
 
-    columns : ``event_id`` (N,) uint64 and ``quaternion`` (N, 4), scalar first, among them.
-    iteration : after which they were found.
+    columns : by name; among them ``event_id`` (N,) uint64 and ``quaternion`` (N, 4), scalar first.
+    iteration : after which the values were found.
     """
     from orienteer.compute.hdf5_writing import new_hdf5
 
     arrays = {name: to_numpy(column) for name, column in columns.items()}
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) != 1 or "event_id" not in arrays:
-        raise OrienteerError(f"columns of {sorted(lengths)} rows are no table of frames with event ids.")
+        raise OrienteerError(f"columns of {sorted(lengths)} rows are not a table of frames with event ids.")
     with new_hdf5(path, libver="latest") as file:
         file.attrs["format"] = np.bytes_(FORMAT)
         file.attrs["version"] = VERSION
@@ -54,14 +54,14 @@ def write_orientations(
 
 
 def read_orientations(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The columns (N, ...) of such a file by name."""
+    """The columns (N, ...) of such a file, by name."""
     from orienteer.compute.hdf5_reading import get_dataset, open_hdf5, read_array, read_numbers, read_text
 
     with open_hdf5(path, "table of orientations") as file:
         if read_text(file, "format") != FORMAT:
             raise FileError(
                 path,
-                "is an HDF5 file, but no table of orientations.",
+                "is an HDF5 file, but not a table of orientations.",
                 "Give the orientations.h5 of a run, or a table of event_id and quaternion.",
             )
         refuse_newer(path, int(read_numbers(file, "version", "iu")), VERSION)

@@ -1,4 +1,4 @@
-"""Pace: how often something may be done, from how long it takes."""
+"""Pace: how often a task may be done, from how long it takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHARE = 0.02
 
 
 class Pace:
-    """Work that is due when it takes no more than its share of the time.
+    """A task that is due when it would take no more than its share of the time since the last one.
 
     The first time it is due at once: that shows how long it takes, and whether it works at all.
     """
@@ -27,7 +27,7 @@ class Pace:
 
     @contextmanager
     def measured(self, before_s: float = 0.0) -> Iterator[None]:
-        """The work itself, inside the block.  before_s : what getting ready for it has taken."""
+        """Measure the task, which is done inside the block.  before_s : time already spent preparing it."""
         start = time.monotonic()
         yield
         self._ended = time.monotonic()

@@ -1,4 +1,4 @@
-"""RunRecord: what a directory tells of its run, while it is worked on or afterwards."""
+"""RunRecord: what the directory of a run shows about it, during the run or afterwards."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class RunRecord:
-    """A run as its files are now: nothing of it is kept here, and nothing is changed.
+    """A run as its files show it now; every property reads them anew, and nothing is changed.
 
-    described : what ``run.json`` says.
+    described : the content of ``run.json``.
     """
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:
@@ -34,8 +34,8 @@ class RunRecord:
         return f"<Run '{self.path}': {self.method}, {counted(self.iteration, 'iteration')}, {state}>"
 
     def show(self, title: str = "") -> Any:
-        """The picture of intensity, curves per iteration, directions and fluences, as far as it is."""
-        return orienteer.show(self, title)  # pictures lie downstream
+        """A picture of intensity, curves per iteration, directions and fluences, as far as the run is."""
+        return orienteer.show(self, title)  # plot/ is downstream, so it cannot be imported here
 
     @property
     def method(self) -> str:
@@ -49,12 +49,12 @@ class RunRecord:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The whole log, in order; ``event`` says what each line is."""
+        """The whole log, in order; ``event`` is the kind of each line."""
         return read_events(self._directory.events)
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        """What each step said, in order."""
+        """The record of each step, in order."""
         return [event for event in self.events if event["event"] == STEP]
 
     @property
@@ -64,23 +64,23 @@ class RunRecord:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has come to its end and all results are there."""
+        """Whether the run has finished and all results are written."""
         return self._end is not None
 
     @property
     def reason(self) -> str:
-        """Why the run has finished, in one sentence; empty when it has not."""
+        """Why the run has finished, in one sentence; empty if it has not."""
         return "" if self._end is None else str(self._end["reason"])
 
     @property
     def remarks(self) -> list[str]:
-        """What the method had to say about the data before its first step."""
+        """The remarks of the method about the data, made before its first step."""
         begun = [event for event in self.events if event["event"] in ("started", "resumed")]
         return [str(remark) for remark in begun[-1].get("remarks", ())] if begun else []
 
     @property
     def holder(self) -> Holder | None:
-        """The process that works on the run now."""
+        """The process that works on the run now; None if there is none."""
         return lock_holder(self.path)
 
     def volumes(self) -> tuple[Volume, ...]:
@@ -91,7 +91,7 @@ class RunRecord:
         return open_volumes(self._directory.intensity)
 
     def orientations(self) -> dict[str, NDArray[Any]]:
-        """Columns (N, ...) with what was found out about each frame, as last saved."""
+        """Columns (N, ...) with what was found about each frame, as last saved."""
         self._need_results()
         from orienteer.run.orientations_file import read_orientations
 
@@ -105,12 +105,12 @@ class RunRecord:
     def _need_results(self) -> None:
         if not self.has_results:
             raise OrienteerError(
-                f"{self.path}: there are no results yet; the first come with the first step.",
+                f"{self.path}: there are no results yet; the first step writes the first ones.",
                 "Go on with the command that began it, or in Python do a step: next(run.iterate()).",
             )
 
     @property
     def _end(self) -> dict[str, Any] | None:
-        """The line with which the run has ended; None while it has not, or since it goes on."""
+        """The log line of the end of the run; None if it has not ended, or was resumed after it."""
         turns = [event for event in self.events if event["event"] in ("started", "resumed", "finished")]
         return turns[-1] if turns and turns[-1]["event"] == "finished" else None

@@ -1,4 +1,4 @@
-"""The settings and data of a run that is opened again: as it was begun with them, or an error in words."""
+"""The settings and data of a run that is opened again; an error if they are not those it was begun with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from orienteer.source.base import Source
 
 
 def read_section(kind: MethodKind, directory: RunDirectory, described: dict[str, Any]) -> Section:
-    """The settings of the method, as the run was begun with them."""
+    """The settings of the method, with which the run was begun."""
     stored = directory.read_settings(described, kind.settings).get(kind.name, {})
     try:
         return kind.settings.model_validate(stored)
@@ -33,12 +33,12 @@ def read_section(kind: MethodKind, directory: RunDirectory, described: dict[str,
         raise FileError(
             directory.settings,
             f"has a setting that this Orienteer does not take: {where}: {problem['msg']}.",
-            "Go on with the Orienteer that has begun it, or begin anew with --restart.",
+            "Go on with the version of Orienteer that began the run, or begin anew with --restart.",
         ) from None
 
 
 def refuse_other_files(directory: RunDirectory, described: dict[str, Any], section: Section) -> None:
-    """Refuse files that settings name and that are not those that the run was begun with."""
+    """Refuse files that are named in settings and differ from those that the run was begun with."""
     differences = file_differences(described.get("files", {}), hash_named_files(section))
     if differences:
         raise FileError(
@@ -49,7 +49,7 @@ def refuse_other_files(directory: RunDirectory, described: dict[str, Any], secti
 
 
 def refuse_other_source(directory: RunDirectory, described: dict[str, Any], source: Source) -> None:
-    """Refuse a source that is not the one that the run was begun with."""
+    """Refuse a source that differs from the one that the run was begun with."""
     differences = input_differences(described["input"], describe_input(source))
     if differences:
         raise FileError(
@@ -60,7 +60,7 @@ def refuse_other_source(directory: RunDirectory, described: dict[str, Any], sour
 
 
 def reopen_source(directory: RunDirectory, described: dict[str, Any]) -> Source:
-    """The data of a run from where they were, with its detector, wavelength and the events left out."""
+    """Open the data of a run at their old path, with its detector and wavelength, without excluded events."""
     from orienteer.source.left_out import without_events
     from orienteer.source.opening import open as open_source
 
@@ -73,7 +73,7 @@ def reopen_source(directory: RunDirectory, described: dict[str, Any]) -> Source:
     wavelength_A = stored["wavelength_A"]
     source = open_source(stored["path"])
     if isinstance(wavelength_A, float) and describe_wavelength(source) != wavelength_A:
-        with warnings.catch_warnings():  # what the data say was told when the run was begun
+        with warnings.catch_warnings():  # the same warnings were shown when the run was begun
             warnings.simplefilter("ignore")
             source = open_source(source, wavelength_A=wavelength_A)
     detector = directory.read_detector()

@@ -1,8 +1,8 @@
-"""RollCall: whoever starts ranks knows which processes they are, and which of them is lost first.
+"""RollCall: lets the process that starts ranks know which processes they are, and which one is lost first.
 
 When a rank is lost, MPI ends the others at once, and launchers name any of them.  So every rank keeps a
-connection to the process that has started the job, over which it says nothing but its name.  The system
-itself closes it when the rank ends, in whatever way, before anybody else can know of it.
+connection to the process that has started the job, and sends only its name over it.  When the rank ends, in
+whatever way, the system closes the connection before any other rank can react.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _line: socket.socket | None = None
 class RollCall:
     """Inside the block ranks can connect.
 
-    members : host and process of each rank that has said its name.
-    ended : ranks whose processes have ended, in the order in which they have.
+    members : host and process number of each rank that has connected.
+    ended : ranks whose processes have ended, in the order in which they ended.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class RollCall:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What ranks have to find in their environment."""
+        """Environment variables that the ranks need."""
         port = self._server.getsockname()[1]
         return {VARIABLE: f"{socket.gethostname()} {port} {self._token}"}
 
@@ -58,7 +58,7 @@ class RollCall:
             selector.register(self._server, selectors.EVENT_READ)
             lines: list[socket.socket] = []
             came: list[selectors.SelectorKey] = []
-            # What has come until the end of the job is still read.
+            # After the job has ended, read what has arrived until then.
             while not self._is_over.is_set() or came:
                 came = [key for key, _ in selector.select(0 if self._is_over.is_set() else _POLL_S)]
                 for key in came:
@@ -71,7 +71,7 @@ class RollCall:
                 line.close()
 
     def _hear(self, line: socket.socket, rank: list[int]) -> bool:
-        """Take in a name, or an end; whether there is more to come."""
+        """Take in the name of a rank, or its end; returns whether the connection is still open."""
         try:
             said = line.recv(_LINE_BYTES).decode(errors="replace").split()
         except OSError:
@@ -85,10 +85,10 @@ class RollCall:
 
 
 def answer_roll_call() -> None:
-    """Tell whoever has started this rank which process it is; a rank that was started by hand tells nobody.
+    """Connect to the process that has started this rank and send its name; does nothing without a RollCall.
 
-    Done before MPI is loaded, so that a rank which is lost soon can be named, too, and beside it, so that a
-    network which lets nothing through costs no time.
+    Called before MPI is loaded, so that a rank that is lost early can be named as well; done in a thread, so
+    that a network that blocks the connection costs no time.
     """
     asked = os.environ.get(VARIABLE, "").split()
     rank = launched_rank()

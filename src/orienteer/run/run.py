@@ -1,4 +1,4 @@
-"""Run: a reconstruction in a directory, which is all of its state; stop it at any instant and resume it."""
+"""Run: a reconstruction whose whole state is a directory; it can be stopped at any time and resumed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from orienteer.source.base import Source
 
 @dataclass(frozen=True)
 class _Kept:
-    """A method between two loops of one process, and the stamp of the checkpoint at which it stands."""
+    """A method kept between two loops of one process, with the file stamp of the checkpoint it matches."""
 
     method: Method
     stamp: tuple[int, int]
@@ -69,14 +69,14 @@ class Run(RunRecord):
     >>> run
     <Run 'virus': emc, 2 iterations, finished>
 
-    The same lines resume a run that was stopped, killed or cut off, and end in the same result.  Everything
-    that shows a run reads its directory; see ``directory.py`` for the files.
+    The same lines resume a run that was stopped or killed, and end in the same result.  Everything that shows
+    a run reads its directory; see ``directory.py`` for the files.
 
-    Started by ``mpiexec``, the same lines share out the work: every rank goes through them, and through the
-    same steps; one of them reads settings and writes the directory.
+    Started by ``mpiexec``, the same lines divide the work among the ranks: every rank executes all of them
+    and takes part in every step; only the first rank reads the settings and writes the directory.
 
-    notice_s : after a signal, the run is left within this time.
-    hang_s : several ranks end when none of them has done anything for this long; 0: they wait for ever.
+    notice_s : after a signal, the run ends within this time.
+    hang_s : a job of several ranks ends when no rank has made progress for this long; 0: they wait for ever.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Run(RunRecord):
         self._is_refused = False
         self._kept: _Kept | None = None
         self._mesh = SERIAL_MESH
-        # Called with the method once the run has come to its end in this process, before it is let go.
+        # Called with the method after the run has finished in this process, while its last files are written.
         self.when_finished: Callable[[Method], None] | None = None
 
     @classmethod
@@ -106,17 +106,17 @@ class Run(RunRecord):
         method: str = "emc",
         restart: bool = False,
     ) -> Run:
-        """A new run in this directory, or the one that was begun there with the same settings and data.
+        """Begin a new run in this directory, or resume the one begun there with the same settings and data.
 
         Parameters
         ----------
         source : the data, or whatever ``orienteer.open`` takes, such as their path.
-        settings : the section of the method, or all sections, of which only that of the method counts; a
-            dictionary does as well.
-        method : "emc", "mtip", or "auto", which chooses by the data and says why.
+        settings : the section of the method, or all sections joined, of which only that of the method is
+            used; or a dictionary of either.
+        method : "emc", "mtip", or "auto", which chooses by the data and gives the reason.
         seed : of every random draw.
-        device : may be another one when a run is resumed; results then agree to rounding errors only.
-        restart : begin anew; everything of the run that was there is removed.
+        device : may differ when a run is resumed; results then agree only to rounding errors.
+        restart : remove everything of the run that was there, and begin anew.
         """
         team = crew()
         check_crew(team)
@@ -127,7 +127,7 @@ class Run(RunRecord):
         if method == AUTO:
             given = settings
             method, because = team.by_leader(lambda: choose_method(opened, shared_settings(given)))
-            if isinstance(settings, EmcSettings):  # what was said of either method holds for the chosen one
+            if isinstance(settings, EmcSettings):  # use what was given, whichever method was chosen
                 settings = settings.model_dump(exclude_unset=True)
         kind = find_method(method)
         section = team.by_leader(lambda: as_section(kind, settings))
@@ -142,9 +142,9 @@ class Run(RunRecord):
     def open(
         cls, path: str | os.PathLike[str], source: Source | str | os.PathLike[str] | Array | None = None
     ) -> Run:
-        """The run in a directory, to look at it or to resume it.
+        """Open the run in a directory, to look at it or to resume it.
 
-        source : its data; by default they are opened from where they were, when the first step needs them.
+        source : its data; by default the first step opens them from their old path.
         """
         team = crew()
         check_crew(team)
@@ -169,18 +169,19 @@ class Run(RunRecord):
 
     @property
     def group(self) -> PointGroup:
-        """The symmetry of its intensities: the one that was given, or that was found in the frames."""
+        """The symmetry of its intensities: given in the settings, or found in the frames."""
         if self.given_group.order > 1:
             return self.given_group
-        found = [step["symmetry"] for step in self.steps if "symmetry" in step]  # older runs tell none
+        found = [step["symmetry"] for step in self.steps if "symmetry" in step]  # older logs have no such key
         return PointGroup(found[-1]) if found else PointGroup()
 
     @property
     def density_group(self) -> PointGroup:
-        """The symmetry that its densities have for certain: given, or behind that of the intensity.
+        """The symmetry that its densities certainly have: given, or implied by that of the intensity.
 
-        A rotation that leaves an intensity as it is maps the density onto itself or onto its inverse.  Those
-        that map it onto itself are all of them or half: I and T have no such half, and that of O is T.
+        A rotation that leaves the intensity unchanged maps the density onto itself or onto its inverse.  The
+        rotations that map it onto itself are the whole group or half of it.  I and T have no subgroup of half
+        their order; that of O is T.
         """
         if self.given_group.order > 1:
             return self.given_group
@@ -188,14 +189,15 @@ class Run(RunRecord):
 
     @property
     def given_group(self) -> PointGroup:
-        """The symmetry that it was told; a method may know none."""
+        """The symmetry given in the settings; C1 if the method has no such setting."""
         return given_group(str(getattr(self.settings, "symmetry", "C1")))
 
     def iterate(self, n_steps: int | None = None) -> Generator[Step]:
-        """Do the steps that are left, at most ``n_steps`` of them, and pass on what each says.
+        """Do the remaining steps, at most ``n_steps`` of them, and yield the record of each.
 
-        It is safe to leave the loop, to stop the program or to kill it: what is lost is done again.  Ctrl-C,
-        SIGTERM and SIGHUP leave within seconds with a :class:`RunStopped` that says how to resume.
+        It is safe to leave the loop, to stop the program or to kill it: steps that were not saved are done
+        again.  Ctrl-C, SIGTERM and SIGHUP end the loop within seconds with a :class:`RunStopped` that says
+        how to resume.
         """
         n_most = as_count(n_steps)
         leave_earlier_loop(self.path)
@@ -204,7 +206,10 @@ class Run(RunRecord):
         return steps
 
     def begin_with(self, change: Callable[[Method], None]) -> None:
-        """Let a run that has not begun yet begin with a method that is changed so, and keep that."""
+        """Apply ``change`` to the method of a run without any step, and save that as its first checkpoint.
+
+        Does nothing if the run has a step or a checkpoint already.
+        """
         if self._crew.by_leader(lambda: self.iteration > 0 or (self.path / LAST).exists()):
             return
         with self._lock():
@@ -228,17 +233,17 @@ class Run(RunRecord):
             self._end_job(fault_of(self._crew, elsewhere.__cause__ or elsewhere, how_to_resume(self.path)))
         except Exception as error:
             fault = fault_of(self._crew, error, how_to_resume(self.path))
-            if self._crew.leads and fault.kind in ("defect", "memory"):  # which another start may get over
+            if self._crew.leads and fault.kind in ("defect", "memory"):  # another start may succeed
                 record_fault(self.path, fault)
             raise
         finally:
             if self._is_refused and self._crew.leads:
-                with suppress(OSError):  # it holds other things
+                with suppress(OSError):  # the folder holds other files
                     self.path.rmdir()
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """The lock of the run, which the leader holds for all ranks."""
+        """Hold the lock of the run inside the block; the leader holds it for all ranks."""
         lock = RunLock(self.path)
 
         def take() -> None:
@@ -275,7 +280,7 @@ class Run(RunRecord):
                     watch.beat()
                     n_done += 1
                     yield step
-        except GeneratorExit:  # whoever iterates has left the loop
+        except GeneratorExit:  # the caller has left the loop
             self._leave(session)
             raise
         else:
@@ -284,7 +289,7 @@ class Run(RunRecord):
             self._keep(session)
 
     def _end_job(self, fault: Fault) -> None:
-        """End all ranks in the middle of their work; what the last checkpoint holds is kept."""
+        """End all ranks in the middle of their work; the last checkpoint stays."""
 
         def note() -> None:
             EventLog(self._directory.events).append("failed", reason=fault.message, rank=fault.rank)
@@ -293,22 +298,22 @@ class Run(RunRecord):
         end_job(self._crew, self.path, fault, note if is_begun else lambda: None)
 
     def _leave(self, session: Session) -> None:
-        """Save what is not saved; a run that is over is shown while its last files are written."""
+        """Save what is not saved yet; a finished run calls ``when_finished`` during the last write."""
         session.leave()
         if session.method.finished and self.when_finished is not None:
             try:
                 self.when_finished(session.method)
-            finally:  # the run itself is over, whatever becomes of who is told of it
+            finally:  # the run itself has finished, even if the callback fails
                 session.finish()
 
     @property
     def _may_reopen(self) -> bool:
-        """Whether a limit has ended the run that may be another one now."""
+        """Whether a limit ended the run, and its changeable settings, which include the limit, differ now."""
         end = self._end or {}
         return bool(end.get("at_limit")) and end.get("settings") != plain(changeable(self.settings))
 
     def _session(self) -> tuple[Session, bool]:
-        """The method with its log, and whether it stands at the last checkpoint already."""
+        """The session with its method, and whether the method already has the state of the checkpoint."""
         kept, self._kept = self._kept, None
         is_restored = self._crew.by_leader(
             lambda: kept is not None and kept.stamp == file_stamp(self.path / LAST)
@@ -323,7 +328,7 @@ class Run(RunRecord):
         return session, is_restored
 
     def _make(self) -> Method:
-        """The method before its first step; data that it refuses leave no run behind."""
+        """The method before its first step; if it refuses the data, no run is left in the folder."""
         make = find_method(self.method).make
         source = self._crew.side_by_side(lambda: self.source)
         self._crew.by_leader(lambda: refuse_other_files(self._directory, self.described, self.settings))
@@ -337,7 +342,7 @@ class Run(RunRecord):
             raise
 
     def _ranks(self) -> tuple[Mesh, ...]:
-        """The mesh that the settings ask for, where there are several ranks."""
+        """The mesh that the settings ask for; nothing for a process that is alone."""
         if self._crew.is_alone or not isinstance(self.settings, EmcSettings):
             return ()
         self._mesh.close()
@@ -348,9 +353,10 @@ class Run(RunRecord):
         return (self._mesh,)
 
     def _keep(self, session: Session) -> None:
-        """Keep the method for the next steps in this process; another process may go on before, however.
+        """Keep the method for the next steps in this process.
 
-        What it holds of the machine is given back, which ranks can only do together.
+        The stamp of the checkpoint shows later whether another process has advanced the run in between.  The
+        method gives back what it holds of the machine; ranks can only do that together.
         """
         session.let_files_end()
         stamp = file_stamp(self.path / LAST) or (0, 0)

@@ -1,6 +1,6 @@
-"""The ``[run]`` section: which data a settings file is for, how they are worked on and where the run lives.
+"""The ``[run]`` section: the data of a run, how they are processed, and the folder of the run.
 
-With it one file tells everything about a run, so that a batch job or a list of runs needs nothing else.
+With this section one file defines a whole run, so that a batch job or a list of runs needs nothing else.
 """
 
 from pathlib import Path
@@ -14,11 +14,11 @@ from orienteer.settings.section import Section
 
 
 class RunSettings(Section):
-    """What ``orienteer reconstruct`` is told on its command line, for files that tell everything of a run."""
+    """The options of the command line of ``orienteer reconstruct``, for a file that defines a whole run."""
 
     data: str = Field(default="", description="Patterns, in any known format.")
     out: str = Field(
-        default="", description="Folder of the run; otherwise the name of this file without its ending."
+        default="", description="Folder of the run; if empty, the name of this file without its ending."
     )
     method: Literal["emc", "mtip", "auto"] = Field(
         default="emc",
@@ -28,7 +28,7 @@ class RunSettings(Section):
     device: DeviceName = Field(
         default="auto", description="Where to compute; auto takes the GPU when there is one."
     )
-    geometry: str = Field(default="", description="Detector; otherwise the one that the data have.")
+    geometry: str = Field(default="", description="File of the detector; if empty, the one in the data.")
     wavelength_A: float = Field(
         default=0.0, ge=0, description="Wavelength in angstrom; 0: what the data say."
     )
@@ -37,7 +37,7 @@ class RunSettings(Section):
     )
 
     def folder(self, file: Path) -> Path:
-        """Where the run lives whose settings file this is.
+        """The folder of the run that this settings file defines.
 
         >>> RunSettings().folder(Path("runs/r0042.toml"))
         PosixPath('runs/r0042')
@@ -45,13 +45,13 @@ class RunSettings(Section):
         folder = Path(self.out) if self.out else file.with_suffix("")
         if folder == file:
             raise SettingsError(
-                f"{file}: the run needs a folder, and a file without an ending names none.",
+                f"{file}: the run needs a folder, but a settings file without an ending cannot name it.",
                 'Write  out = "FOLDER"  under [run], or call the file NAME.toml.',
             )
         return folder
 
     def patterns(self, file: Path) -> Path:
-        """The data, which a file for a whole run has to name."""
+        """The path of the data, which a file for a whole run has to name."""
         if not self.data:
             raise SettingsError(
                 f"{file}: there are no data under [run].",

@@ -1,8 +1,8 @@
-"""Files of a run, written by a thread while the next step is done: card and cores need not wait for a disk.
+"""Files of a run, written by a thread during the next step, so that GPU and cores need not wait for the disk.
 
-Nothing else changes: files are written one after the other, each takes its name as a whole, and a kill loses
-no more than what was being written.  What went wrong is told to whoever waits, at the latest by the next
-writing or by the end of the run.
+Nothing else changes: files are written one after the other, each gets its name when it is whole, and a kill
+loses only the file that was being written.  An error is raised in the main thread as soon as it looks, at the
+latest before the next write or at the end of the run.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from orienteer.compute.arrays import to_numpy
 if TYPE_CHECKING:
     from orienteer.volume.volume import Volume
 
-# Copies of more than this would need memory that nobody has planned.
+# Larger states are not copied: the plan of a run reserves no memory for that.
 _MOST_BYTES = 1 << 28
 
 
 class SavingBeside:
-    """One writing at a time, in a thread of its own.
+    """Writes files in a thread, one group at a time.
 
     >>> beside, written = SavingBeside(), []
     >>> beside.begin([lambda: written.append("checkpoint")])
@@ -44,33 +44,33 @@ class SavingBeside:
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self, writes: Sequence[Callable[[], None]]) -> None:
-        """Write one after the other, when what was begun before has ended."""
+        """Wait for the last group, then begin to write this one, file after file."""
         self.wait()
-        # No daemon: a program that ends lets what it has begun to write come to its end.
+        # Not a daemon: a program that ends waits until its files are written.
         self._thread = threading.Thread(target=self._do, args=(writes,), name="saving")
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until everything is written; what went wrong is raised, once."""
+        """Wait until everything is written; raise an error of the thread, once."""
         self.end()
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def end(self) -> None:
-        """Wait, and leave what went wrong to the next who asks."""
+        """Wait until everything is written, but leave an error to the next ``wait`` or ``check``."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
     def check(self) -> None:
-        """Raise what went wrong, if that is known already."""
+        """Raise an error of the thread, if it has ended already."""
         if not self.is_busy:
             self.wait()
 
     @contextmanager
     def ended_by_errors(self) -> Iterator[None]:
-        """Whoever leaves the block by an error leaves no file half written."""
+        """If an error leaves the block, wait first until the files are written."""
         try:
             yield
         except BaseException:
@@ -86,15 +86,15 @@ class SavingBeside:
 
 
 def can_be_copied(state: Mapping[str, Any]) -> bool:
-    """Whether copies of the arrays of a state are small enough to be made without a plan."""
+    """Whether the arrays of a state are small enough to be copied."""
     return sum(int(getattr(value, "nbytes", 0)) for value in state.values()) <= _MOST_BYTES
 
 
 def copied(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A state whose arrays stay as they are, whatever the next step does with its own."""
+    """A copy of a state, which the next step cannot change."""
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in state.items()}
 
 
 def volume_of_its_own(volume: Volume) -> Volume:
-    """The same volume in memory that nobody else writes to, in that of the host."""
+    """A copy of a volume in the memory of the host, which the next step cannot change."""
     return replace(volume, values=np.array(to_numpy(volume.values)))

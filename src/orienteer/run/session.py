@@ -1,7 +1,7 @@
-"""Session: a run at work, from the last checkpoint on; it decides what is written when.
+"""Session: carries a run on from its last checkpoint, and decides what is written when.
 
-Several ranks go through it side by side.  All of them do the steps and write shards of checkpoints; the
-leader alone writes everything else and decides for all when it is time.
+Each rank has its own session.  All ranks do the steps and write shards of checkpoints; only the leader writes
+everything else and decides for all when a checkpoint or results are due.
 """
 
 from __future__ import annotations
@@ -42,14 +42,16 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """The method of a run with its log and its checkpoints; the lock of the run is held by the caller.
+    """The method of a run with its log and its checkpoints; the caller holds the lock of the run.
 
     crew : the ranks that work on it.
-    notice_s : after a signal, what takes longer than a share of this to save is done again instead.
-    is_whole : whether the method is what the log says; false when a step was abandoned or failed.
-    is_agreed : whether all ranks know how this one stands; false while it is in the middle of something.
-    begun_with : sentences on what the run began with, in every checkpoint, to be said again by who goes on.
-    ends_later : whether the owner says by ``finish`` that the run is over, with files still being written.
+    notice_s : time between a signal and the end of the process; files that would take more than a share of
+        it to write are skipped then, and their steps done again after the run is resumed.
+    is_whole : whether the method matches the log; false after a step was abandoned or failed.
+    is_agreed : whether all ranks know the state of this one; false in the middle of a step or of saving.
+    begun_with : sentences on what the run began with; every checkpoint holds them, and a resumed run warns
+        with them again.
+    ends_later : whether the owner will call ``finish`` to end the run, while the last files are written.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Session:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the method stands where the last checkpoint does."""
+        """Whether the last checkpoint holds the current state of the method."""
         return self.is_whole and self._saved_iteration == self.method.iteration
 
     def begin(self, is_restored: bool, device: str) -> None:
@@ -108,7 +110,7 @@ class Session:
         self._crew.by_leader(lambda: self._note_begin(device, note, remarks))
 
     def _note_begin(self, device: str, note: str, remarks: list[str]) -> None:
-        """Tidy the directory up, and say in the log who goes on from where."""
+        """Tidy the directory up, and log which process goes on from which iteration."""
         self.directory.tidy(self._saved_iteration)
         sweep_shards(self.directory.path)
         n_cut = self._log.cut(self._saved_iteration)
@@ -128,7 +130,7 @@ class Session:
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
-        """Between steps, too, signals are noted where there are several ranks: none may leave by itself."""
+        """Inside the block, several ranks note signals between steps as well: no rank may leave by itself."""
         if self._crew.is_alone:
             yield
             return
@@ -145,9 +147,9 @@ class Session:
             yield stop
 
     def _give_up(self) -> None:
-        """End all ranks in the middle of a step; what was saved last is kept."""
+        """End all ranks in the middle of a step; the last checkpoint stays."""
         number = (self._stop and self._stop.number) or 0
-        what, hint = f"The step under way was given up; {self._kept()}.", how_to_resume(self.directory.path)
+        what, hint = f"The current step was abandoned; {self._kept()}.", how_to_resume(self.directory.path)
         fault = Fault("signal", what, hint, self._crew.rank, self._crew.host, 128 + number)
 
         def note() -> None:
@@ -158,7 +160,7 @@ class Session:
         end_job(self._crew, self.directory.path, fault, note)
 
     def advance(self) -> Step:
-        """One step, recorded and, when it is time, saved; after a signal the run is left."""
+        """Do one step, log it and, when it is due, save; after a signal, raise a ``RunStopped``."""
         with self._requests() as stop:
             try:
                 with self.noting_failure(), self._beside.ended_by_errors():
@@ -167,9 +169,9 @@ class Session:
                 self.is_whole = False
                 self.note_stop(signal=stop.number, abandoned=True)
                 at_once = isinstance(left, LeaveAtOnce)
-                what = "Stopped at once" if at_once else "The step under way was given up"
+                what = "Stopped at once" if at_once else "The current step was abandoned"
                 raise self._stopped(stop, what) from None
-        # Asked again when signals are no longer noted: one that came after the last look is not lost.
+        # Checked again now that signals are no longer noted, so that one after the last check is not lost.
         if is_stopping or (self._crew.is_alone and stop.is_requested):
             self.let_files_end()
             if not self.method.finished:
@@ -178,20 +180,20 @@ class Session:
         return step
 
     def finish(self) -> None:
-        """End a run whose log does not say yet that it is over: it ends later, or was killed just then."""
+        """Save the last files and log the end; also for a run that was killed just before that line."""
         with self.noting_failure():
             self._save()
             self._crew.by_leader(self._log_end)
 
     def keep(self) -> None:
-        """Save what is not saved yet, because the next step has to wait for something."""
+        """Save what is not saved yet, while the next step has to wait for something."""
         if self.method.iteration and not self.method.finished:
             with self.noting_failure():
                 self._save()
 
     @contextmanager
     def noting_failure(self) -> Iterator[None]:
-        """An error is the last that the log says; one that ends all ranks is said by who ends them."""
+        """Log an error that leaves the block; if it ends all ranks, the rank that ends them logs it."""
         try:
             yield
         except OthersAreElsewhere:
@@ -202,11 +204,11 @@ class Session:
             raise
 
     def let_files_end(self) -> None:
-        """Wait for files that are being written; after that others may have the run."""
+        """Wait for files that are being written; after that another process may take the run."""
         self._beside.end()
 
     def leave(self) -> None:
-        """Save what is not saved yet, because nobody wants more steps for now."""
+        """Save what is not saved yet, because the caller wants no more steps for now."""
         if self.method.finished:
             return
         self.is_agreed = self._crew.is_alone
@@ -221,12 +223,12 @@ class Session:
         with self._stages:
             step, is_stopping = self._do_and_keep(stop)
         self.is_agreed = True
-        with suppress(OrienteerError):  # the weather is not worth a run
+        with suppress(OrienteerError):  # a failure to write timings must not end the run
             self._stages.write()
         return step, is_stopping
 
     def _do_and_keep(self, stop: StopRequests) -> tuple[Step, bool]:
-        """One step, recorded and, when it is time, saved; and whether somebody wants the run to stop."""
+        """Do one step, log it and, when it is due, save; returns also whether the run was asked to stop."""
         with stop.step():
             step, number = self._step_of_all(stop)
         self._beside.check()
@@ -241,11 +243,11 @@ class Session:
             self._save_quickly()
         elif is_due or results_are_due:
             self._save_beside(is_due, results_are_due)
-        # Alone, a signal that came while files were written counts, too; ranks hear of it a step later.
+        # Alone, a signal that came while files were written counts as well; ranks learn of it a step later.
         return step, stop.is_requested if self._crew.is_alone else bool(number)
 
     def _step_of_all(self, stop: StopRequests) -> tuple[Step, int]:
-        """A step, and the signal that any rank was sent until its end; 0: none."""
+        """Do a step; returns also the signal that any rank received before its end, 0: none."""
         try:
             step = self.method.step()
         except Exception as error:
@@ -254,7 +256,7 @@ class Session:
             raise
         try:
             number = self._crew.agree(stop.number or 0)
-        except OrienteerError:  # another rank has failed, and knows that this one does not go on
+        except OrienteerError:  # another rank has failed, and knows that this one stops as well
             self.is_agreed = True
             raise
         if number:
@@ -262,7 +264,7 @@ class Session:
         return step, number
 
     def _record(self, step: Step) -> tuple[bool, bool]:
-        """Put the step into the log; whether checkpoint and results are due."""
+        """Log the step; returns whether a checkpoint and whether results are due."""
         self._log.append_step(step)
         is_free = not self._beside.is_busy
         return is_free and self._checkpoints.is_due, is_free and self._results.is_due
@@ -277,7 +279,7 @@ class Session:
         self._beside.wait()
 
     def _save_quickly(self) -> None:
-        """The same, as far as there is time for it after a signal."""
+        """Save as ``_save`` does, but only what can be written in the time that is left after a signal."""
         self._beside.wait()
         limit_s = self._notice_s * SAVING_SHARE
         if self._crew.from_leader(self._checkpoints.cost_s <= limit_s):
@@ -287,7 +289,7 @@ class Session:
                 self._write_results()
 
     def _save_beside(self, is_due: bool, results_are_due: bool) -> None:
-        """Save what is due while the next step is done; several ranks, and who holds much, save at once."""
+        """Save what is due in a thread during the next step; several ranks and large states save at once."""
         with logged("save"):
             kinds = ((is_due, self._checkpoint_writing), (results_are_due, self._results_writing))
             writes = [writing() for is_wanted, writing in kinds if is_wanted]
@@ -298,7 +300,7 @@ class Session:
                 write()
 
     def _checkpoint_writing(self) -> Callable[[], None]:
-        """What writes the state that the method has now, whenever it is called."""
+        """A function that writes the state that the method has now, whenever it is called."""
         method, began = self.method, time.monotonic()
         self._crew.by_leader(self._log.sync)
         checkpoint = Checkpoint(
@@ -320,7 +322,7 @@ class Session:
         return write
 
     def _note_ranks(self, note: str) -> None:
-        """Say once that ranks do not have the same numbers."""
+        """Log and warn once that ranks do not have the same numbers."""
         self._log.append("note", iteration=self._saved_iteration, note=note)
         warnings.warn(note, stacklevel=2)
 
@@ -329,11 +331,11 @@ class Session:
             self._results_writing()()
 
     def _results_writing(self) -> Callable[[], None]:
-        """What writes the results that the method has now, whenever it is called."""
+        """A function that writes the results that the method has now, whenever it is called."""
         method, began, iteration = self.method, time.monotonic(), self.method.iteration
-        # Ranks may have to put these together, so all of them ask.
+        # Ranks may have to gather these from each other, so all of them call.
         volumes, orientations = method.volumes(), method.orientations()
-        # A method that phases on its way has densities, too.
+        # A method that phases inside its loop has densities as well.
         densities: list[Volume] = getattr(method, "densities", list)()
         if self._is_small and self._crew.is_alone:
             volumes, orientations = [volume_of_its_own(volume) for volume in volumes], copied(orientations)
@@ -356,7 +358,7 @@ class Session:
         self._crew.by_leader(lambda: write_dragonfly_output(place(step.iteration), *told))
 
     def _log_end(self) -> None:
-        """The last line of all: when it is there, so is everything else."""
+        """Log the end; this line is written last, so if it is there, everything else is."""
         facts: dict[str, Any] = {"iteration": self.method.iteration, "reason": self.method.reason}
         if getattr(self.method, "at_limit", False):
             facts |= {"at_limit": True, "settings": changeable(self._settings)}
@@ -365,9 +367,9 @@ class Session:
         self._log.sync()
 
     def note_stop(self, **facts: Any) -> None:
-        """Say in the log that nobody goes on for now; what could not be said is known by the lock.
+        """Log that the run has stopped; if that cannot be written, the free lock shows it as well.
 
-        A run that has ended is not stopped, even if its last file was left at once.
+        A finished run is not logged as stopped, even if a signal interrupted the writing of its last file.
         """
         if self._has_ended:
             return
@@ -381,9 +383,9 @@ class Session:
         return stop.exception(f"{what}; {self._kept()}.", how_to_resume(self.directory.path))
 
     def _fail(self, error: Exception) -> None:
-        """Note the failure, once, and tell how to go on where it is one of the disk of the run."""
+        """Log the failure once; if a file of the run could not be written, add to its hint how to go on."""
         self.is_whole = False
-        if error is self._noted_failure:  # by a part of the work that ends within another one
+        if error is self._noted_failure:  # logged already by an inner ``noting_failure`` block
             return
         self._noted_failure = error
         with suppress(OrienteerError):
@@ -401,5 +403,5 @@ class Session:
 
 
 def how_to_resume(path: Path) -> str:
-    """What to do with a run that was stopped."""
+    """The hint for a run that was stopped."""
     return f"The same command resumes the run in {shlex.quote(str(path))}."

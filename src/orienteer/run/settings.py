@@ -22,7 +22,7 @@ class Settings(Section):
     """The whole of a settings file; each field is a ``[section]``."""
 
     run: RunSettings = Field(
-        RunSettings(), description="Data and folder, for a file that tells all of a run."
+        RunSettings(), description="Data and folder, for a file that defines a whole run."
     )
     particle: ParticleSettings = Field(ParticleSettings(), description="What scatters.")
     beam: BeamSettings = Field(BeamSettings(), description="The X-ray pulses.")
@@ -37,7 +37,7 @@ class Settings(Section):
     online: OnlineSettings = Field(
         OnlineSettings(), description="The same, while the data arrive; the engine is that of [emc]."
     )
-    mtip: MtipSettings = Field(MtipSettings(), description="The same, with phasing inside of the loop.")
+    mtip: MtipSettings = Field(MtipSettings(), description="The same, with phasing inside the loop.")
     phase: PhaseSettings = Field(PhaseSettings(), description="From the intensity to the density.")
     validation: ValidationSettings = Field(ValidationSettings(), description="The test of a result.")
     cluster: ClusterSettings = Field(ClusterSettings(), description="What batch jobs ask for.")

@@ -21,14 +21,14 @@ def settings_tree(method: str, section: Section) -> dict[str, Any]:
 
 
 def changeable(section: Section) -> dict[str, Any]:
-    """The values that may change while a run lasts, because no result does."""
+    """The values that may change during a run, because they do not change results."""
     return {
         name: value for name, value in section.model_dump(mode="json").items() if name in section.may_change
     }
 
 
 def lasting(tree: Mapping[str, Any], section: type[Section] | Section) -> dict[str, Any]:
-    """The values that must stay the same while a run lasts."""
+    """The values that must stay the same during a run."""
     return {
         name: {key: value for key, value in values.items() if key not in section.may_change}
         for name, values in tree.items()
@@ -36,8 +36,8 @@ def lasting(tree: Mapping[str, Any], section: type[Section] | Section) -> dict[s
 
 
 def write_settings(path: Path, tree: Mapping[str, Any]) -> None:
-    """Write every value, also those that are defaults: defaults may change, this run does not."""
-    lines = ["# The settings of this run as they are used.  To change what counts, begin a new run."]
+    """Write every value, defaults included: a later version may change defaults, but not this run."""
+    lines = ["# The settings of this run as they are used.  To change what affects results, begin a new run."]
     for section, values in tree.items():
         lines += ["", *_table((section,), values)]
     with atomic_path(path) as temporary:
@@ -51,17 +51,17 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def hash_settings(tree: Mapping[str, Any]) -> str:
-    """The hash of what a settings file says; remarks and order do not count."""
+    """The hash of the values in a settings file; comments and order do not count."""
     return hashlib.blake2b(json.dumps(tree, sort_keys=True).encode(), digest_size=20).hexdigest()
 
 
 def with_names_of_today(tree: Mapping[str, Any], section: type[Section] | Section) -> dict[str, Any]:
-    """The values under the names that settings have now; a run may have been begun with others."""
+    """The values under the current names of settings; the run may have been begun with earlier names."""
     return _renamed(tree, section.earlier_names)
 
 
 def is_as_begun(tree: Mapping[str, Any], section: type[Section] | Section, begun: str) -> bool:
-    """Whether what must stay the same has the hash with which a run was begun, by whichever names."""
+    """Whether the lasting values have the hash with which a run was begun, under current or earlier names."""
     today = lasting(with_names_of_today(tree, section), section)
     earlier = _renamed(today, {now: then for then, now in section.earlier_names.items()})
     return begun in (hash_settings(today), hash_settings(earlier))
@@ -96,7 +96,7 @@ def _table(names: tuple[str, ...], values: Mapping[str, Any]) -> list[str]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             tables += ["", *_table((*names, name), value)]
-        elif value is not None:  # TOML has no word for "not set", which is what a missing key means
+        elif value is not None:  # TOML has no null; a missing key means "not set"
             lines.append(f"{_key(name)} = {_value(value)}")
     return lines + tables
 

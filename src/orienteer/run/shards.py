@@ -1,8 +1,8 @@
 """Shards: the large arrays of a checkpoint in several files, so that several ranks write them at once.
 
-Every rank has the whole state, so each can write any part of it.  An array is taken as one long row, and each
-shard gets a piece of it, whatever its shape: nothing has to be divisible.  There are as many shards as there
-is much to write, not as many as there are ranks, so that a thousand ranks do not make a thousand small files.
+Every rank has the whole state, so each can write any part of it.  An array is treated as one long row and cut
+into pieces, one per shard, so its shape need not be divisible.  The number of shards grows with the size of
+the state, up to the number of ranks, so that a thousand ranks do not make a thousand small files.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from orienteer.run.state_file import read_state_file, sync_directory, write_stat
 
 FOLDER = "checkpoint_shards"
 FORMAT, VERSION = "orienteer-checkpoint-shard", 1
-# A shard is at least this large, and arrays smaller than a hundredth of it are not divided.
+# There is one shard per so many bytes, and arrays smaller than a hundredth of that are not divided.
 SHARD_BYTES = 64 << 20
 _SMALL = 100
 
 
 @dataclass(frozen=True)
 class Division:
-    """What the first file of a checkpoint holds and names.
+    """What the first file of a checkpoint holds, and which other files it names.
 
-    own : its arrays, of divided ones the first piece.
+    own : its arrays; of a divided array, the first piece.
     divided : shape of each divided array by name.
     shards : name and checksum of each further file, in the order of their pieces.
     """
@@ -52,14 +52,14 @@ def whole_division(arrays: Mapping[str, NDArray[Any]]) -> Division:
 def save_shards(
     directory: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], crew: Crew
 ) -> Division:
-    """Write all files but the first, each by one rank; all ranks call this with the same arrays."""
+    """Write all files except the first, each by one rank; all ranks call this with the same arrays."""
     large = {name: array for name, array in arrays.items() if array.nbytes >= SHARD_BYTES // _SMALL}
     n_shards = min(crew.size, sum(array.nbytes for array in large.values()) // SHARD_BYTES + 1)
     if n_shards == 1:
         return whole_division(arrays)
     token = crew.by_leader(lambda: _make_folder(directory))
     names = [f"{facts['iteration']:06d}_{token}_{number:03d}.h5" for number in range(n_shards)]
-    # Spread over the ranks, and so over the nodes; the leader has the first.
+    # Spread the shards over the ranks, and so over the nodes; the leader has the first.
     own = next((n for n in range(1, n_shards) if n * crew.size // n_shards == crew.rank), 0)
 
     def write() -> str:
@@ -68,7 +68,7 @@ def save_shards(
         pieces = _pieces(large, own, n_shards)
         about = {"run_id": facts["run_id"], "iteration": facts["iteration"], "arrays": sorted(pieces)}
         checksum = write_state_file(directory / FOLDER / names[own], FORMAT, VERSION, about, pieces)
-        with writing(directory / FOLDER):  # the name is on the disk, too, before a checkpoint tells it
+        with writing(directory / FOLDER):  # the name must be on the disk before a checkpoint refers to it
             sync_directory(directory / FOLDER)
         return checksum
 
@@ -89,10 +89,10 @@ def save_shards(
 def join(
     directory: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
-    """All arrays of a checkpoint, divided ones put together again.
+    """All arrays of a checkpoint, with divided ones joined again.
 
-    arrays : of its first file, whose facts name the others.  A shard that is missing, damaged or from another
-    checkpoint is a FileError.
+    facts, arrays : of its first file; the facts name the other files.  A shard that is missing, damaged or
+    from another checkpoint is a FileError.
     """
     pieces = {name: [arrays[name]] for name in facts.get("divided", {})}
     for shard in facts.get("shards", ()):
@@ -126,7 +126,7 @@ def remove_unnamed(directory: Path, named: set[str]) -> None:
     folder = directory / FOLDER
     if not folder.is_dir():
         return
-    with suppress(OSError):  # what is left costs room, and nothing else
+    with suppress(OSError):  # files that stay only cost room
         for entry in folder.iterdir():
             if entry.name not in named:
                 entry.unlink(missing_ok=True)
@@ -135,7 +135,7 @@ def remove_unnamed(directory: Path, named: set[str]) -> None:
 
 
 def _make_folder(directory: Path) -> str:
-    """The folder is there; a word that tells the files of this checkpoint from others."""
+    """Make the folder; returns a random token for the names of the files of this checkpoint."""
     try:
         (directory / FOLDER).mkdir(exist_ok=True)
         sync_directory(directory)

@@ -1,11 +1,11 @@
-"""Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 while a run is at work: what is under way may end, but not for long.
+"""Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 during a run: the current step may end, but only within a short time.
 
-The first signal is noted.  A step that does not end within a share of the notice is abandoned, which loses
-nothing: the last checkpoint is on the disk.  A second Ctrl-C leaves at once.  What comes before the first
-step is left at once, too.  In the code of whoever iterates over a run, signals do what they always do.
-SIGUSR1 is what batch systems send some time before they take a node away.
+The first signal is noted.  A step that does not end within a share of the notice is abandoned, which does no
+harm: the last checkpoint is on the disk.  A second Ctrl-C leaves at once.  A signal before the first step
+leaves at once as well.  Between the steps, in the code of the caller, signals act as they always do.  Batch
+systems send SIGUSR1 some time before they take a node away.
 
-A step of several ranks cannot be left by one of them: there, what cannot wait ends the job as a whole.
+One rank of several cannot leave a step alone: if the step does not end in time, the whole job ends.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
-# A batch system or an impatient user waits this long: some for the step, and as much for the checkpoint.
+# A batch system or an impatient user waits this long: one share for the step, and one for the checkpoint.
 NOTICE_S = 10.0
 STEP_SHARE = SAVING_SHARE = 0.4
-# Wrappers such as "make" pass on a Ctrl-C that the terminal has sent already.
+# Wrappers such as "make" pass on a Ctrl-C that the terminal has sent already; such an echo is ignored.
 _ECHO_S = 0.3
-# Whoever presses Ctrl-C several times in a row has been heard the first time.
+# Further signals within this time are ignored: the first one has been noted.
 _IMPATIENCE_S = 2.0
 
 
 class RunStopped(BaseException):
     """The run was stopped by a signal and can be resumed.
 
-    message : one sentence; hint : how to resume; exit_status : what a command should leave with.
+    message : one sentence; hint : how to resume; exit_status : that a command should exit with.
     """
 
     exit_status = 1
@@ -52,7 +52,7 @@ class RunInterrupted(RunStopped, KeyboardInterrupt):
 
 
 class RunTerminated(RunStopped, SystemExit):
-    """Stopped by SIGTERM, SIGHUP or SIGUSR1; a script that does not catch it leaves with 143, 129 or 138."""
+    """Stopped by SIGTERM, SIGHUP or SIGUSR1; a script that does not catch it exits with 143, 129 or 138."""
 
     def __init__(self, message: str, hint: str, number: int = signal.SIGTERM) -> None:
         super().__init__(message, hint)
@@ -64,7 +64,7 @@ class StepAbandoned(BaseException):
 
 
 class LeaveAtOnce(KeyboardInterrupt):
-    """Raised wherever the program is when the user insists."""
+    """Raised wherever the program is when the user presses Ctrl-C a second time."""
 
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -72,7 +72,7 @@ _heard_at_s = -math.inf
 
 
 def was_heard() -> bool:
-    """Whether a signal has been noted just now, so that another one is mere impatience."""
+    """Whether a signal was noted within the last seconds, so that another one adds nothing."""
     return time.monotonic() - _heard_at_s < _IMPATIENCE_S
 
 
@@ -80,9 +80,9 @@ def was_heard() -> bool:
 def stopping_at_once(
     message: str, hint: str, end_job: Callable[[RunStopped], None] | None = None
 ) -> Iterator[None]:
-    """Inside the block a signal ends the work at once, in this sentence.
+    """Inside the block a signal ends the work at once, with this message and hint.
 
-    end_job : ends all ranks where there are several; None: the sentence is raised.
+    end_job : ends all ranks if there are several; None: a ``RunStopped`` is raised.
     """
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -112,10 +112,10 @@ def _stopped(number: int, message: str, hint: str) -> RunStopped:
 
 
 def _replace_handlers(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
-    """Take the signals, and return who had them; a thread that is not the main one takes none."""
+    """Install the handler, and return the earlier handlers; does nothing outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    # Left alone: signals that are ignored, as in background jobs, or not in the hands of Python.
+    # Left alone: signals that are ignored, as in background jobs, or whose handler Python did not install.
     theirs = [n for n in _NUMBERS if signal.getsignal(n) not in (signal.SIG_IGN, None)]
     return {number: signal.signal(number, handler) for number in theirs}
 
@@ -126,10 +126,10 @@ def _put_back(replaced: dict[int, Any]) -> None:
 
 
 class StopRequests:
-    """Notes signals inside the ``with`` block; in a thread that is not the main one it notes none.
+    """Notes signals inside the ``with`` block; outside of the main thread it notes none.
 
-    notice_s : from a signal to the end of patience of whoever has sent it.
-    give_up : ends all ranks, from whatever thread; None: this process is alone, and its step is abandoned.
+    notice_s : time between a signal and the moment at which the process must have ended.
+    give_up : ends all ranks, from any thread; None: this process is alone, and abandons its step instead.
     """
 
     def __init__(self, notice_s: float = NOTICE_S, give_up: Callable[[], None] | None = None) -> None:
@@ -144,16 +144,16 @@ class StopRequests:
 
     @property
     def is_requested(self) -> bool:
-        """Whether somebody wants the run to stop."""
+        """Whether a signal has asked the run to stop."""
         return self.number is not None
 
     def hear(self, number: int) -> None:
-        """Another rank was sent this signal."""
+        """Note a signal that another rank has received."""
         if self.number is None:
             self.number = number
 
     def exception(self, message: str, hint: str) -> RunStopped:
-        """What to leave with."""
+        """The exception that ends the run, by the kind of the signal."""
         return _stopped(self.number or signal.SIGINT, message, hint)
 
     def __enter__(self) -> Self:
@@ -200,7 +200,7 @@ class StopRequests:
             raise LeaveAtOnce
 
     def _press(self) -> None:
-        """Wake the main thread once more, from whatever it waits for."""
+        """The time for the step is over: end all ranks, or interrupt the main thread by a second signal."""
         if self._give_up is not None:
             self._is_overdue = True
             if self._is_stepping:

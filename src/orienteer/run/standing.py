@@ -1,4 +1,4 @@
-"""Standing: where a run stands, from its folder alone and at a glance; nothing is computed or waited for."""
+"""Standing: the state of a run, read quickly from its folder alone; nothing is computed or waited for."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from orienteer.run.events import read_last_events
 from orienteer.run.lock import NAME as LOCK
 from orienteer.run.lock import lock_holder
 
-# A lock is renewed every few seconds; clocks of machines and file systems differ by more.
+# A lock is renewed every few seconds, but clocks of machines and file systems may differ by more.
 _STALE_S = 180.0
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run stands.
+    """The state of a run.
 
     state : new (there is no run yet), working, stopped (it can go on), failed or finished.
     reason : why it has finished or failed.
-    seconds_left : until its end as it judged at its last step; seconds_since : that step, or None.
-    host : where it works.
+    seconds_left : estimate of the time until its end; seconds_since : time since the last line of its log.
+        Either is None if not known.
+    host : the machine on which a process works on it; empty if there is none.
     """
 
     path: Path
@@ -43,7 +44,7 @@ class Standing:
 
 
 def read_standing(path: Path) -> Standing:
-    """Where the run in a folder stands; a folder that holds none is one that is new."""
+    """The state of the run in a folder; "new" if the folder holds none."""
     directory = RunDirectory(path)
     if not directory.is_run:
         return Standing(path, "new")
@@ -76,7 +77,7 @@ def read_standing(path: Path) -> Standing:
 
 
 def working_host(path: Path) -> str:
-    """The machine on which somebody works in a folder, or nothing; a lock that is not renewed is nobody's."""
+    """The machine on which a process holds the lock of a folder; empty if none, or if the lock is stale."""
     holder = lock_holder(path)
     try:
         age_s = time.time() - (path / LOCK).stat().st_mtime

@@ -21,9 +21,9 @@ _KINDS = "biufc"
 def write_state_file(
     path: Path, form: str, version: int, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> str:
-    """Write the file, whole or not at all; its checksum.
+    """Write the file, whole or not at all; returns its checksum.
 
-    facts : what JSON knows; ``arrays`` in it lists the names of the arrays.
+    facts : values that JSON can hold; ``arrays`` in it lists the names of the arrays.
     """
     from orienteer.compute.hdf5_writing import new_hdf5
 
@@ -40,7 +40,7 @@ def write_state_file(
 
 
 def sync_directory(directory: Path) -> None:
-    """Let new names in a folder outlast a power failure."""
+    """Force new names in a folder to the disk, so that they survive a power failure."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -51,9 +51,9 @@ def sync_directory(directory: Path) -> None:
 def read_state_file(
     path: Path, form: str, newest: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
-    """Facts, arrays and checksum; a file that is not exactly what was written is a FileError.
+    """Facts, arrays and checksum; a FileError if the file differs from what was written.
 
-    newest : version of the layout that is known.
+    newest : the newest version of the layout that can be read.
     """
     from orienteer.compute.hdf5_reading import get_dataset, open_hdf5, read_array, read_text
 
@@ -68,7 +68,7 @@ def read_state_file(
 
 
 def read_facts(path: Path, form: str, newest: int) -> dict[str, Any]:
-    """The facts alone, unchecked: for what may be lost and done again."""
+    """The facts alone, without checking the checksum: for uses where an error does no harm."""
     from orienteer.compute.hdf5_reading import open_hdf5
 
     with open_hdf5(path, "checkpoint") as file:

@@ -1,4 +1,4 @@
-"""The states of a run in words: how many frames show each, and how far its halves agree."""
+"""The states of a run in words: the share of frames that shows each, and how far its halves agree."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from orienteer.run.events import STEP
 
 
 def occupancies_in_words(states: Sequence[Mapping[str, float | None]]) -> str:
-    """Shares of the frames, of a step's ``states``; empty where there is one state only.
+    """The share of the frames in each of a step's ``states``; empty if there is only one state.
 
     >>> occupancies_in_words([{"occupancy": 0.947}, {"occupancy": 0.053}])
     '95 % + 5.3 %'
@@ -30,7 +30,7 @@ def states_in_words(states: Sequence[Mapping[str, float | None]]) -> str:
 
 
 def missing_models_in_words(section: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence where a limit has ended a run with fewer models than were asked for; else empty.
+    """One sentence if a limit has ended a run with fewer models than were asked for; else empty.
 
     section : the settings of the method; events : the log of the run.
 

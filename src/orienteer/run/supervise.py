@@ -1,8 +1,8 @@
 """Supervise: start the ranks of a run again after a fault, from the last checkpoint, as long as that helps.
 
-What a user has to mend is not tried again: wrong settings, missing data, a full disk.  A rank that died,
-hangs, ran out of memory or met a defect is, on as many ranks as there are then.  A fault that comes back
-where it was, before another checkpoint was made, would come back for ever.
+Faults that the user has to mend are not tried again: wrong settings, missing data, a full disk.  After a rank
+has died, hung, run out of memory or met a defect, the run is started again, on as many ranks as are available
+then.  It is given up if the same fault returns before another checkpoint was made: it would return for ever.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from orienteer.run.files import EVENTS
 from orienteer.run.launch import Ending, Lost
 
 RESTARTS = 3
-# So many starts in a row that have not reached another checkpoint are enough.
+# Give up after this many starts in a row that have not reached another checkpoint,
 _WITHOUT_PROGRESS = 3
-# The same words twice in the same place: they would be the same a third time.
+# or if the same message has come this often at the same place.
 _ALIKE = 2
 _REPEATABLE = ("death", "hang", "memory", "defect")
 _PAUSE_S = 1.0
-# A batch system sends its notices to the ranks themselves, who save, leave, and must not be started again.
+# A batch system sends its signals to the ranks themselves, which save and leave; they must not be restarted.
 _TOLD_TO_LEAVE = tuple(
     128 + number for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGINT)
 )
@@ -45,19 +45,20 @@ def supervise(
     folder: Path, start: Callable[[], Ending], restarts: int, say: Callable[[str], None],
     saved: Callable[[Path], int] = saved_iteration,
 ) -> tuple[int, str]:  # fmt: skip
-    """Start the job until it has ended well or cannot; its exit status, and why it was given up, or "".
+    """Start the job again and again until it succeeds or is given up.
 
     folder : of the run.
     start : starts all ranks and waits for them.
-    say : tells people what is done.
-    saved : the iteration from which another start would go on; 0: from the beginning.
+    say : prints what is done.
+    saved : returns the iteration from which another start would go on; 0: from the beginning.
+    Returns the exit status, and why the job was given up, or "".
     """
     failures: list[_Failure] = []
     while True:
         forget_fault(folder)
         ending = start()
         if ending.status == 0 or ending.signal:
-            # srun and mpiexec have statuses of their own for jobs that were sent a signal.
+            # srun and mpiexec return statuses of their own for jobs that have received a signal.
             return 128 + ending.signal if ending.status else 0, ""
         if ending.status in _TOLD_TO_LEAVE:
             return ending.status, ""
@@ -84,7 +85,7 @@ def supervise(
 
 
 def _why_not_again(failures: list[_Failure], restarts: int) -> str:
-    """Why another start would not help; "" when it may."""
+    """Why another start would not help; "" if it may."""
     last = failures[-1]
     row = 0
     for failure in reversed(failures):
@@ -107,26 +108,26 @@ def _why_not_again(failures: list[_Failure], restarts: int) -> str:
 
 
 def _cause(fault: Fault) -> tuple[str, str]:
-    """What makes two faults the same one, whichever rank it shows on."""
+    """What two faults must share to count as the same one; the rank may differ."""
     return fault.kind, fault.message.partition(": ")[2]
 
 
 def _fault_of_lost(lost: Lost, first: tuple[int, str] | None) -> Fault:
-    """What happened to a rank that was lost.
+    """The fault that describes a lost rank.
 
-    lost : what the launcher says, which may name any of those that it has ended afterwards.
-    first : the rank that has really ended first, where that is known, and its host.
+    lost : what the launcher reports, which may be a rank that it has ended only afterwards.
+    first : the rank that really ended first and its host; None if that is not known.
     """
     rank, host = first or (lost.rank, lost.host)
     who = f"rank {rank} on {host}" if rank is not None else f"process {lost.pid} on {host}"
     hint = ""
     if "killed" in lost.what.lower():
-        hint = "Systems do that when memory is full; or somebody has done it."
+        hint = "The system kills a process when memory is full; or a person has killed it."
     return Fault("death", f"{who} {lost.what}.", hint, -1 if rank is None else rank, host)
 
 
 def _note(folder: Path, fault: Fault) -> None:
-    """Put a death into the log, which nobody else could."""
+    """Log the death of a rank, because no rank is left to do so."""
     log = EventLog(folder / EVENTS)
     if log.path.exists():
         with suppress(FileError):

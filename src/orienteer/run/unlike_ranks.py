@@ -1,8 +1,8 @@
-"""Ranks whose states are not the same: last digits are told, anything else is a defect.
+"""Ranks whose states are not the same: different last digits are reported, anything else is a defect.
 
-All ranks of a run have the same state.  Unlike processors may round otherwise, and then some digits of theirs
+All ranks of a run have the same state.  Different processors may round differently, and then some last digits
 differ, which is no reason to stop.  Whole numbers, names, types and shapes do not depend on rounding: ranks
-that differ in them do not do the same work any more.
+that differ in them no longer do the same work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_NAMED = 4
 def compare_states(crew: Crew, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> str:
     """A sentence about ranks whose state differs from that of the leader, or ""; all ranks call this.
 
-    One that differs in what is no matter of rounding is a defect, on all ranks.
+    A difference that rounding cannot explain is raised as a defect on all ranks.
     """
     whole = _whole_digest(arrays, values)
     digests = crew.everyone(whole)
@@ -39,8 +39,8 @@ def compare_states(crew: Crew, arrays: Mapping[str, NDArray[Any]], values: Mappi
     if len(unlike) > _MOST_NAMED:
         named += f" and {len(unlike) - _MOST_NAMED} more"
     return (
-        f"The numbers of {named} differ from those of {crew.name(0)}, as they do where processors round "
-        f"otherwise; the checkpoint holds those of {crew.name(0)}."
+        f"The numbers of {named} differ from those of {crew.name(0)}, as they do if processors round "
+        f"differently; the checkpoint holds those of {crew.name(0)}."
     )
 
 
@@ -51,9 +51,9 @@ def _whole_digest(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any])
 def _fingerprints(
     arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]
 ) -> dict[str, tuple[str, str]]:
-    """Of each name, what must be the same everywhere, and what may differ in its last digits.
+    """For each name, what must be the same on all ranks, and what may differ in its last digits.
 
-    Texts may differ, too: they hold numbers in words, and what each rank has planned for its own memory.
+    Texts may differ as well: they hold rounded numbers, and what each rank has planned for its own memory.
     """
     found: dict[str, tuple[str, str]] = {}
     for name, array in arrays.items():

@@ -19,7 +19,7 @@ class ValidationSettings(Section):
         default=32,
         ge=0,
         le=10000,
-        description="Groups of frames that tell, by how much they differ, the error of voxels; 0: none.",
+        description="Groups of frames; the spread between them gives the error of each voxel; 0: none.",
     )
     random_phases: int = Field(
         default=3, ge=1, le=100, description="Draws of random phases that show what the mask adds to the FSC."

@@ -1,4 +1,4 @@
-"""Variations of a run: the same file with other values, such as several seeds, each in its own folder."""
+"""Variations of a run: one settings file with other values, such as several seeds, each in its own folder."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Variation:
-    """A run that a file describes together with overrides.
+    """A run that a settings file and overrides define.
 
-    overrides : "section.key=value" texts; folder : where it lives.
+    overrides : "section.key=value" texts; folder : of the run.
     """
 
     file: Path
@@ -43,19 +43,19 @@ def parse_over(text: str) -> list[str]:
         raise SettingsError(f"--over {text}: expected section.key=value,value,...", example)
     if len(each) == 1:
         raise SettingsError(
-            f"--over {text}: there is one value, which makes no array.", f"Say --set {text}, or more values."
+            f"--over {text}: one value makes no array of runs.", f"Use --set {text}, or give more values."
         )
     overrides = [f"{key.strip()}={value}" for value in each]
     meant = [json.dumps(parse_override(override)[1], default=str) for override in overrides]
     if twice := [value for value, own in zip(each, meant, strict=True) if meant.count(own) > 1]:
-        raise SettingsError(f"--over {text}: {twice[-1]} is there twice.", "Name every value once.")
+        raise SettingsError(f"--over {text}: {twice[-1]} is given twice.", "Give every value once.")
     return overrides
 
 
 def variations(
     files: Sequence[Path], overrides: Sequence[str] = (), over: Sequence[str] = ()
 ) -> list[Variation]:
-    """Every run that the files describe, checked; with ``over``, each with every combination of values."""
+    """Every run that the files define, checked; with ``over``, each file with every combination of values."""
     from orienteer.run.settings import Settings
 
     found: dict[Path, Variation] = {}
@@ -70,10 +70,10 @@ def variations(
             data = settings.run.patterns(file)
             if not data.exists():
                 hint = "Relative paths count from the folder of the command."
-                raise FileError(data, f"there are no such data, which {file} names.", hint)
+                raise FileError(data, f"{file} names these data, but they do not exist.", hint)
             if folder in found:
                 raise SettingsError(
-                    f"{file} and {found[folder].file} would both live in {folder}.",
+                    f"the runs of {file} and {found[folder].file} would have the same folder, {folder}.",
                     "Give each a folder of its own:  out  under [run].",
                 )
             found[folder] = Variation(file, tuple(given), settings, folder)
@@ -83,7 +83,7 @@ def variations(
 def _loaded(
     kind: type[Settings], file: Path, given: Sequence[str], chosen: Sequence[str]
 ) -> Settings:  # fmt: skip
-    """The settings of a file with overrides; errors name the option by which a value was chosen."""
+    """The settings of a file with overrides; an error names the option that gave the value."""
     try:
         return load_settings(kind, file, given)
     except SettingsError as error:
@@ -104,6 +104,6 @@ def _label(override: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as the value of an override; quoted only where it would be read as something else."""
+    """A text as the value of an override; quoted only if it would otherwise be read as something else."""
     _, value = parse_override(f"run.out={text}")
     return text if value == text else json.dumps(text)

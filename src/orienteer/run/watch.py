@@ -1,9 +1,10 @@
-"""Watch: ranks look after each other, so that one which hangs or is lost does not keep the others waiting.
+"""Watch: ranks watch each other, so that one that hangs or dies does not keep the others waiting.
 
-A thread of every rank tells the leader every few seconds how far its work is and whether it waits for others;
-one small message over one connection, and no file.  When nothing has moved on any rank for too long, the one
-that the others wait for is named, with the line of the program where it stands, and the job ends.  A rank
-whose connection breaks without a farewell has died.  A leader that does not answer is noticed by the others.
+A thread of every rank reports to the leader every few seconds how far its work is and whether it waits for
+others; that is one small message over one connection, and no file.  If no rank has made progress for too
+long, the leader names the rank that the others wait for and the line of the program where it stands, and ends
+the job.  A rank whose connection breaks without a message of farewell has died.  If the leader does not
+answer, the others notice and end the job.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from orienteer.run.fault import Fault, Kind
 
 HANG_S = 1800.0
 _INTERVAL_S = 5.0
-# The leader looks up so often, so that nobody waits for it in the end.
+# The leader checks this often whether the block is over, so that its end waits no longer.
 _WAKE_S = 0.5
 _CONNECT_S = 10.0
 _LINE_BYTES = 4096
-# Main threads that are here wait for other ranks.
+# A main thread inside one of these files waits for other ranks.
 _WAITING_IN = ("compute/ranks/mpi.py", "compute/ranks/claims.py", "run/crew.py")
 
 
 @dataclass
 class Report:
-    """What is known of a rank.
+    """What the leader knows of a rank.
 
-    beats : how often its work has said that it goes on; moved_s : when that was another number.
-    heard_s : when it spoke last.
+    beats : number of signs of progress; moved_s : when that number last changed.
+    heard_s : when its last report came.
     """
 
     beats: int = -1
@@ -49,7 +50,7 @@ class Report:
     heard_s: float = 0.0
 
     def take(self, beats: int, where: str, is_waiting: bool) -> None:
-        """The rank says how it is."""
+        """Take in a report of the rank."""
         self.heard_s = time.monotonic()
         if beats != self.beats:
             self.moved_s = self.heard_s
@@ -59,9 +60,9 @@ class Report:
 class Watch:
     """All ranks enter and leave this block together.
 
-    hang_s : no rank has done anything for so long: then something hangs.  0: nobody looks.
+    hang_s : if no rank makes progress for this long, the job ends.  0: no watch.
     hint : how to go on.
-    end_job : ends all ranks, and says why.
+    end_job : ends all ranks, and prints why.
     """
 
     def __init__(self, crew: Crew, hang_s: float, hint: str, end_job: Callable[[Fault], None]) -> None:
@@ -73,7 +74,7 @@ class Watch:
         self._steps = 0
 
     def beat(self) -> None:
-        """The main thread has done something."""
+        """Count a sign of progress of the main thread."""
         self._steps += 1
 
     def __enter__(self) -> Self:
@@ -106,7 +107,7 @@ class Watch:
         try:
             line = socket.create_connection((host, port), _CONNECT_S)
         except OSError:
-            return  # a network that lets nothing but MPI through: nobody is watched
+            return  # the network lets only MPI through: this rank is not watched
         heard_s = time.monotonic()
         with line:
             line.settimeout(0)
@@ -136,7 +137,7 @@ class Watch:
             while not self._is_over.is_set():
                 for key, _ in selector.select(min(self._interval_s, _WAKE_S)):
                     if key.fileobj is server:
-                        with suppress(OSError):  # whoever knocked has gone again
+                        with suppress(OSError):  # the other side has closed the connection again
                             line, _ = server.accept()
                             selector.register(line, selectors.EVENT_READ, _Peer())
                         continue
@@ -151,7 +152,7 @@ class Watch:
                 self._judge([reports[rank] for rank in sorted(known)], sorted(known))
 
     def _judge(self, reports: list[Report], ranks: list[int]) -> None:
-        """End the job when nothing moves any more."""
+        """End the job if no rank has made progress for too long."""
         now_s = time.monotonic()
         if len(ranks) < self._crew.size or now_s - max(report.moved_s for report in reports) < self._hang_s:
             return
@@ -176,7 +177,7 @@ class _Peer:
         self._unread = b""
 
     def read(self, line: Any, token: str, reports: list[Report]) -> bool:
-        """Take in what was sent; false when the connection is closed, or not one of ours."""
+        """Take in what was sent; false if the connection is closed, or is not from a rank of this job."""
         try:
             came = line.recv(_LINE_BYTES)
         except OSError:
@@ -195,7 +196,7 @@ class _Peer:
         return True
 
     def _take(self, text: bytes, token: str, reports: list[Report]) -> bool:
-        """Take in one line; false when it is not one of ours.  The port is open to whoever finds it."""
+        """Take in one line; false if no rank of this job sent it: any program can connect to the port."""
         try:
             said = json.loads(text)
             if not isinstance(said, dict) or not secrets.compare_digest(str(said["token"]), token):
