@@ -61,7 +61,7 @@ def test_every_run_below_the_folder_is_told_with_its_job(run: Callable[..., Any]
     assert "works on n[1-4], 30:00 min of its time left" in lines["runs/r2"]
     assert "starts" in lines["runs/r2"]
     assert "not begun" in lines["runs/r3"]
-    assert "waits: others are first" in lines["runs/r3"]
+    assert "waits: other jobs come first" in lines["runs/r3"]
     assert "its job ends 1:30 h before the run" in shown.errors
 
 

@@ -129,7 +129,7 @@ def test_a_file_that_vanishes_leaves_no_archive(tmp_path: Path) -> None:
 
 
 def test_other_names_and_unknown_packages_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="does not say what kind of archive"):
+    with pytest.raises(FileError, match="does not have the ending of an archive"):
         check_name(tmp_path / "env.zip")
     with pytest.raises(OrienteerError, match="--with nosuchpackage: it is not installed here"):
         collect(["nosuchpackage"])

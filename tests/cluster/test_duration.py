@@ -23,7 +23,7 @@ def test_times_are_read_as_people_write_them(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("4:00", "4:00:00, 4h or 4min"), ("30", "30min"), ("soon", "is no time"), ("4h sharp", "is no time")],
+    [("4:00", "4:00:00, 4h or 4min"), ("30", "30min"), ("soon", "not a time"), ("4h sharp", "not a time")],
 )
 def test_what_slurm_would_read_otherwise_is_refused(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):

@@ -110,7 +110,7 @@ def test_a_run_gets_no_second_job_beside_one_that_waits_or_works(desk: Any) -> N
 def test_what_slurm_refuses_is_told_in_its_words_and_leaves_nothing(desk: Any) -> None:
     refused = desk.call("submit", desk.run_file("r1", goal=1), "--constraint", "nosuchfeature")
     assert refused.returncode == 1
-    assert "Slurm does not take this job: " in refused.stderr
+    assert "Slurm does not accept this job: " in refused.stderr
     assert "feature" in refused.stderr.lower()
     assert not (desk.folder / "r1").exists()
 

@@ -187,7 +187,7 @@ def test_a_preemptible_job_that_was_cancelled_does_not_queue_again(tmp_path: Pat
 
 
 def test_a_time_that_the_notice_uses_up_is_refused() -> None:
-    with pytest.raises(SettingsError, match="has no time to work"):
+    with pytest.raises(SettingsError, match="has too little time to work"):
         ClusterSettings(time="3min")
     assert ClusterSettings(time="3min", notice_s=30).time == "3min"
 

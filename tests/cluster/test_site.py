@@ -62,10 +62,10 @@ def test_a_site_that_is_not_there_is_told_with_one_that_is() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{{options}}", "does not begin with the line of a shell"),
-        ("#!/bin/sh\n{{options}}\n{{environment}}\n", "has no {{work}}"),
+        ("{{options}}", "does not begin with a #! line"),
+        ("#!/bin/sh\n{{options}}\n{{environment}}\n", "lacks {{work}}"),
         (GOOD.replace("{{work}}", "{{wrok}}"), "line 6 has an unknown word {{wrok}}"),
-        (GOOD.replace('"2h"', "2h"), "has a wrong line with #:"),
+        (GOOD.replace('"2h"', "2h"), "has an invalid line with #:"),
         (GOOD.replace('"account"', '"money"'), "needs 'money', which is no setting"),
     ],
 )

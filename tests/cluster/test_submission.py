@@ -71,7 +71,7 @@ def test_each_run_of_an_array_has_its_task(tmp_path: Path, slurm_there: Path) ->
 
 def test_a_row_that_is_refused_in_the_middle_is_taken_back_whole(tmp_path: Path, slurm_there: Path) -> None:
     (slurm_there / "most").write_text("2")
-    with pytest.raises(SlurmError, match=r"Slurm does not take this job: .*Job violates policy"):
+    with pytest.raises(SlurmError, match=r"Slurm does not accept this job: .*Job violates policy"):
         submit_job(a_job(tmp_path), "#!/bin/bash\n", ClusterSettings(chain=3))
     assert (slurm_there / "taken_back").read_text() == "1 2\n"
     assert not (tmp_path / "runs" / "r0").exists()
@@ -115,7 +115,7 @@ def test_torn_lines_of_the_records_are_left_out(tmp_path: Path, slurm_there: Pat
 
 @pytest.mark.parametrize("text", ["", "job", "afterok:", "before:7", "7;rm"])
 def test_what_is_no_job_cannot_come_first(text: str) -> None:
-    with pytest.raises(SettingsError, match="this is no job"):
+    with pytest.raises(SettingsError, match="this is not a job"):
         dependency([text])
 
 
@@ -153,7 +153,7 @@ def test_no_partition_is_meant_where_the_one_for_all_is_down() -> None:
     assert caught.value.hint == "These are up: endless, long."
     with pytest.raises(SettingsError) as caught:
         check_limits(ClusterSettings(), partitions[:1])
-    assert caught.value.hint == "No other is up either: ask those who run the cluster."
+    assert caught.value.hint == "No other is up either: ask the staff of the cluster."
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Batch jobs: scripts from the template of a site, what Slurm says of them, an environment to send."""
+"""Batch jobs: scripts from the template of a site, their state in Slurm, an environment to send along."""

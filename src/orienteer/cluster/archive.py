@@ -1,7 +1,7 @@
-"""The archive of an environment: unpacked anywhere, its ``bin/orienteer`` runs there and needs nothing else.
+"""The archive of an environment: wherever it is unpacked, its ``bin/orienteer`` runs and needs nothing else.
 
-For thousands of nodes that start at once: one large file is broadcast to their disks, instead of ten
-thousand small ones that each of them would look up in a shared file system.
+It helps thousands of nodes to start at once: one large file is broadcast to their disks, so that they need
+not each open ten thousand small files on a shared file system.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from orienteer.compute.reading import reading
 from orienteer.errors import FileError, OrienteerError
 
 ENDINGS = (".tar.zst", ".tar.gz", ".tar")
-_GZIP_LEVEL = 4  # a third of the time of the best one for a few per cent of the size
+_GZIP_LEVEL = 4  # a third of the time of the highest level, for a few per cent more bytes
 
 _COMMAND = f"""#!/bin/sh
 # Finds its own folder, wherever the archive was unpacked.
@@ -37,7 +37,7 @@ export PYTHONNOUSERSITE=1
 export LD_LIBRARY_PATH="$here/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 exec "$here/bin/{PYTHON}" -m orienteer "$@"
 """
-# Some systems have changed where their Python looks for packages.
+# On some systems, Python has been changed to look for packages in other folders.
 _PACKAGES_HERE = '''"""Packages lie beside the standard library, wherever the archive was unpacked."""
 
 import os
@@ -52,7 +52,7 @@ if _packages not in sys.path:
 
 @dataclass(frozen=True)
 class Packed:
-    """What was written; sizes in bytes."""
+    """The archive that was written; sizes in bytes."""
 
     path: Path
     packed: int
@@ -61,17 +61,17 @@ class Packed:
 
 
 def default_name() -> str:
-    """The name of an archive, as small as this machine can make it."""
+    """The default name of an archive; its ending selects the best compression of this machine."""
     ending = ENDINGS[0] if shutil.which("zstd") else ENDINGS[1]
     return f"orienteer-{orienteer.__version__}-{platform.system().lower()}-{platform.machine()}{ending}"
 
 
 def check_name(path: Path) -> str:
-    """The ending of the archive's name, which says how it is compressed."""
+    """The ending of the archive's name, which selects the compression."""
     ending = next((ending for ending in ENDINGS if path.name.endswith(ending)), "")
     if not ending:
         raise FileError(
-            path, "does not say what kind of archive it is.", f"End its name in {', '.join(ENDINGS)}."
+            path, "does not have the ending of an archive.", f"End its name in {', '.join(ENDINGS)}."
         )
     if ending == ".tar.zst" and not shutil.which("zstd"):
         raise OrienteerError("there is no program 'zstd' here.", "Install it, or write a .tar.gz instead.")
@@ -94,7 +94,7 @@ def write_archive(path: Path, environment: Environment) -> Packed:
                 with reading(file, "file of the environment"):
                     found, content = file.stat(), file.read_bytes()
                 mode = 0o755 if found.st_mode & 0o100 else 0o644
-                # Compiled modules and kernels hold only while times stay as they are.
+                # Keep the times of files: compiled modules and kernels are valid only if these do not change.
                 archive.addfile(_entry(name, len(content), found.st_mtime, mode), io.BytesIO(content))
                 n_bytes += len(content)
         packed = temporary.stat().st_size
@@ -123,7 +123,7 @@ def _entry(name: str, size: int, time_s: float, mode: int) -> tarfile.TarInfo:
 
 @contextmanager
 def _compressed(path: Path, ending: str) -> Iterator[IO[bytes]]:
-    """A stream into the file; Zstandard by its own program, which uses all cores."""
+    """A stream into the file; Zstandard runs as a program of its own, which uses all cores."""
     if ending == ".tar":
         with path.open("wb") as file:
             yield file
@@ -146,7 +146,7 @@ def _compressed(path: Path, ending: str) -> Iterator[IO[bytes]]:
                 with program.stdin as stream:
                     yield stream
             except BrokenPipeError:
-                pass  # zstd itself says why
+                pass  # zstd prints the reason, which is read below
             finally:
                 said = program.stderr.read().decode(errors="replace").strip()
                 program.stderr.close()
@@ -155,5 +155,5 @@ def _compressed(path: Path, ending: str) -> Iterator[IO[bytes]]:
                 raise FileError(
                     path,
                     f"could not be packed: {said or 'zstd failed'}.",
-                    "Look for room on the disk, or write a .tar.gz, which needs no zstd.",
+                    "Check the free space on the disk, or write a .tar.gz, which needs no zstd.",
                 )

@@ -9,7 +9,7 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d{2}):(\d{2})")
 
 
 def parse_duration(text: str) -> int:
-    """Seconds; what Slurm and people read differently is refused.
+    """The time in seconds; a text that Slurm and people would read differently is refused.
 
     >>> [parse_duration(text) for text in ("4h", "1d 12h", "90min", "04:00:00", "1-12:00:00")]
     [14400, 129600, 5400, 14400, 129600]
@@ -23,11 +23,11 @@ def parse_duration(text: str) -> int:
         return math.ceil(sum(float(number) * _UNITS[unit] for number, unit in parts))
     if re.fullmatch(r"\d+:\d{2}", told):
         raise ValueError(
-            f"'{text}' is minutes and seconds to Slurm; write {told}:00, {told[:-3]}h or {told[:-3]}min"
+            f"Slurm reads '{text}' as minutes and seconds; write {told}:00, {told[:-3]}h or {told[:-3]}min"
         )
     if re.fullmatch(r"\d+", told):
         raise ValueError(f"'{text}' has no unit; write {told}min, {told}h or hours:minutes:seconds")
-    raise ValueError(f"'{text}' is no time; write it such as 4h, 90min, 1d 12h or 04:00:00")
+    raise ValueError(f"'{text}' is not a time; write it as 4h, 90min, 1d 12h or 04:00:00")
 
 
 def slurm_time(seconds: int) -> str:
@@ -42,7 +42,7 @@ def slurm_time(seconds: int) -> str:
 
 
 def parse_slurm_time(text: str) -> int | None:
-    """Seconds of a time that Slurm has printed; None for one that has no end or is not known.
+    """Seconds of a time that Slurm has printed; None if it is unlimited or not known.
 
     >>> parse_slurm_time("1-02:00:00"), parse_slurm_time("59:30"), parse_slurm_time("UNLIMITED")
     (93600, 3570, None)

@@ -1,8 +1,8 @@
-"""Environment: every file that the command needs to run elsewhere, interpreter included, and its new place.
+"""Environment: every file that the command needs to run elsewhere, interpreter included, and its new path.
 
-What is taken: the interpreter with its standard library, Orienteer, and the distributions that it and its
-optional parts depend on, as far as they are installed.  What is not: the C library, the driver of the GPU and
-an MPI of the site, which belong to the machine.
+Taken along are the interpreter with its standard library, Orienteer, and the installed distributions that it
+and its optional parts depend on.  Not taken are the C library, the driver of the GPU and an MPI of the site,
+which belong to the machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 import orienteer
 from orienteer.errors import OrienteerError
 
-# Optional parts that jobs may need, in the names of the extras.
+# Optional parts that jobs may need, by the names of the extras.
 EXTRAS = ("", "files", "gpu", "gpu-cuda12", "mpi", "live", "web")
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES = f"lib/{PYTHON}/site-packages"
@@ -36,9 +36,9 @@ _SYSTEM = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 @dataclass(frozen=True)
 class Environment:
-    """Files by their place in the archive.
+    """Files by their path in the archive.
 
-    distributions : name and version of everything in it; left_out : what could not be taken, in words.
+    distributions : name and version of every package in it; left_out : what could not be taken, in words.
     """
 
     files: dict[str, Path]
@@ -65,7 +65,7 @@ def collect(further: Sequence[str] = ()) -> Environment:
 
 
 def _needed(further: Sequence[str]) -> tuple[dict[str, importlib.metadata.Distribution], list[str]]:
-    """Distributions that Orienteer depends on, and those that these depend on, as far as they are there."""
+    """Installed distributions that Orienteer depends on, directly or through others; and what is left out."""
     from packaging.requirements import Requirement
 
     taken: dict[str, importlib.metadata.Distribution] = {}
@@ -88,7 +88,7 @@ def _needed(further: Sequence[str]) -> tuple[dict[str, importlib.metadata.Distri
             continue
         if key != "orienteer" and '"editable": true' in (found.read_text("direct_url.json") or ""):
             left_out.append(
-                f"{name} is installed as a link to its sources: install it as a copy to take it along"
+                f"{name} is installed as a link to its sources: to take it along, install it as a copy"
             )
             continue
         taken[key] = found
@@ -100,7 +100,7 @@ def _needed(further: Sequence[str]) -> tuple[dict[str, importlib.metadata.Distri
 
 
 def _files_of(distribution: importlib.metadata.Distribution) -> Iterator[tuple[str, Path]]:
-    """Modules, libraries and programs of a distribution; scripts would look for this environment's Python."""
+    """Modules, libraries and programs of a distribution, but no scripts, which name this Python."""
     site = Path(os.path.abspath(str(distribution.locate_file(""))))
     for recorded in distribution.files or ():
         path = Path(os.path.abspath(str(distribution.locate_file(recorded))))
@@ -115,7 +115,7 @@ def _files_of(distribution: importlib.metadata.Distribution) -> Iterator[tuple[s
 
 
 def _own_files() -> Iterator[tuple[str, Path]]:
-    """Orienteer as it is now, wherever it is imported from; what its kernels were compiled to saves time."""
+    """Orienteer as it is now, wherever it is imported from; compiled kernels come along, which saves time."""
     home = Path(orienteer.__file__).parent
     for path in home.rglob("*"):
         if path.is_file() and path.suffix != ".pyc":
@@ -134,7 +134,7 @@ def _interpreter() -> Iterator[tuple[str, Path]]:
 
 
 def _compiled(name: str, path: Path) -> Iterator[tuple[str, Path]]:
-    """The compiled form of a module, so that nobody has to compile it again on every node."""
+    """The compiled form of a module, so that nodes need not compile it again."""
     if path.suffix == ".py":
         with suppress(NotImplementedError):
             compiled = Path(importlib.util.cache_from_source(str(path)))

@@ -1,4 +1,4 @@
-"""Job: what is to be done by a batch job, apart from how it is asked for."""
+"""Job: what a batch job has to do; what it asks Slurm for is in the settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Work:
 class Job:
     """One run, or several as an array.
 
-    folder : in which the commands are given; logs : where Slurm writes what they say.
+    folder : in which the commands run; logs : folder in which Slurm writes their output.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Job:
 
     @classmethod
     def of(cls, works: Sequence[Work], folder: Path, name: str = "") -> Job:
-        """The job that does these; an array is called after the folder that holds its runs."""
+        """The job that does these works; an array is named after the folder that holds its runs."""
         folders = [folder / work.folder for work in works]
         together = folders[0] if len(works) == 1 else _above(folders)
         return cls(job_name(name or together.name), tuple(works), folder, together / SLURM_FOLDER)
@@ -47,16 +47,16 @@ class Job:
 
     @property
     def log_pattern(self) -> Path:
-        """What the log is called, in Slurm's words: %j is the job; %A and %a are array and task."""
+        """The path of the log in Slurm's notation: %j is the job; %A and %a are array and task."""
         return self.logs / ("%A_%a.log" if self.is_array else "%j.log")
 
     def log(self, number: str, task: int | None) -> Path:
-        """The log of a job that was taken."""
+        """The log of a job that Slurm has accepted, by its number."""
         return self.logs / (f"{number}.log" if task is None else f"{number}_{task}.log")
 
 
 def job_name(text: str) -> str:
-    """A name as Slurm and its users like it.
+    """A text as a job name, without blanks and unusual signs.
 
     >>> job_name("r0042 (second try)")
     'r0042-second-try'

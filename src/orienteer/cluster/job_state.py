@@ -1,4 +1,4 @@
-"""JobState: where a job stands in the eyes of Slurm, and what that means in words."""
+"""JobState: the state of a job according to Slurm, and its meaning in words."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ SQUEUE_FORMAT = "%i|%T|%r|%L|%M|%N|%S"
 SACCT_FORMAT = "JobID,State,Elapsed,NodeList"
 _WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "CONFIGURING")
 _WORKING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
-# Why a job waits, in words, by the beginning of what Slurm calls it.
+# Why a job waits, in words, by the beginning of the reason that Slurm gives.
 _REASONS = {
-    "Priority": "others are first",
+    "Priority": "other jobs come first",
     "Resources": "its nodes are busy",
     "DependencyNeverSatisfied": "waits for a job that ended otherwise; it will never start",
     "Dependency": "comes after another job",
     "BeginTime": "starts again shortly",
     "JobHeldUser": "you hold it (scontrol release)",
     "JobHeldAdmin": "an administrator holds it",
-    "JobArrayTaskLimit": "as many of its array work as may at once",
-    "PartitionTimeLimit": "asks for more time than its partition gives; it will never start",
-    "PartitionNodeLimit": "asks for more nodes than its partition gives; it will never start",
+    "JobArrayTaskLimit": "the limit of its array for jobs at once is reached",
+    "PartitionTimeLimit": "asks for more time than its partition allows; it will never start",
+    "PartitionNodeLimit": "asks for more nodes than its partition allows; it will never start",
     "PartitionDown": "its partition is down",
     "PartitionInactive": "its partition is closed",
-    "PartitionConfig": "asks for more than its partition gives; it will never start",
+    "PartitionConfig": "asks for more than its partition allows; it will never start",
     "ReqNodeNotAvail": "its nodes are down or reserved",
     "Reservation": "waits for its reservation",
     "Nodes required for job are DOWN": "its nodes are down",
@@ -40,7 +40,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class JobState:
-    """A job as Slurm tells of it.
+    """A job as Slurm reports it.
 
     state : one word, such as PENDING; reason : why it waits or ended; start : when it is expected to start.
     """
@@ -55,7 +55,7 @@ class JobState:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is still to start."""
+        """Whether it has not started yet."""
         return self.state in _WAITING
 
     @property
@@ -70,7 +70,7 @@ class JobState:
 
     @property
     def words(self) -> str:
-        """The state for people.
+        """The state in words.
 
         >>> JobState("7", "PENDING", "Resources").words
         'waits: its nodes are busy'
@@ -89,17 +89,17 @@ class JobState:
         return {
             "COMPLETED": "ended well",
             "FAILED": "ended before its work was done",
-            "TIMEOUT": "was cut off by its time",
+            "TIMEOUT": "was cut off by its time limit",
             "OUT_OF_MEMORY": "ran out of memory",
             "NODE_FAIL": "lost a node",
-            "PREEMPTED": "was sent away for others",
+            "PREEMPTED": "was preempted by another job",
             "CANCELLED": "was cancelled",
             "DEADLINE": "missed its deadline",
         }.get(self.state, self.state.lower().replace("_", " "))
 
 
 def reason_in_words(reason: str) -> str:
-    """Why a job waits; what is not known here stays in the words of Slurm.
+    """Why a job waits; a reason that is not in the table stays in the words of Slurm.
 
     >>> reason_in_words("QOSMaxJobsPerUserLimit"), reason_in_words("Cleaning")
     ('a limit of its quality of service is reached (QOSMaxJobsPerUserLimit)', 'Cleaning')

@@ -1,4 +1,4 @@
-"""What the partitions of the cluster allow, asked once before a job is handed in."""
+"""The limits of the partitions of the cluster, read once before a job is submitted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orienteer.errors import SettingsError
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition; is_up : whether jobs start there; longest_s : None where there is no limit."""
+    """A partition; is_up : whether jobs start there; longest_s : time limit, None if there is none."""
 
     name: str
     is_default: bool
@@ -23,10 +23,10 @@ class Partition:
 
 
 def read_partitions() -> list[Partition]:
-    """Every partition that Slurm tells of; none when it tells nothing."""
+    """Every partition that Slurm reports; an empty list if it does not answer."""
     try:
         told = call("sinfo", "--noheader", "--summarize", "--format=%P|%a|%D|%l", patience_s=20)
-    except SlurmError:  # sbatch itself will say what is wrong
+    except SlurmError:  # sbatch itself will report what is wrong
         return []
     found = []
     for line in told.splitlines():
@@ -38,7 +38,7 @@ def read_partitions() -> list[Partition]:
 
 
 def check_limits(settings: ClusterSettings, partitions: list[Partition]) -> None:
-    """Refuse what no partition that may be used can ever give."""
+    """Refuse a job for more nodes or time than any of its partitions can give."""
     if not partitions:
         return
     names = [name for name in settings.partition.split(",") if name]
@@ -49,7 +49,7 @@ def check_limits(settings: ClusterSettings, partitions: list[Partition]) -> None
             hint = f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(sorted(known))}."
             raise SettingsError(f"--partition {name}: the cluster has no such partition.", hint)
     usable = [known[name] for name in names] or [part for part in partitions if part.is_default]
-    if not usable:  # which one it will be is not known
+    if not usable:  # it is not known which partition Slurm will choose
         return
     if not any(part.is_up for part in usable):
         raise _all_down(usable, partitions)
@@ -73,5 +73,5 @@ def _all_down(wanted: list[Partition], partitions: list[Partition]) -> SettingsE
     why = "it is down, and starts no job now" if len(wanted) == 1 else "they are down, and start no job now"
     return SettingsError(
         f"{said}: {why}.",
-        f"These are up: {', '.join(up)}." if up else "No other is up either: ask those who run the cluster.",
+        f"These are up: {', '.join(up)}." if up else "No other is up either: ask the staff of the cluster.",
     )

@@ -1,7 +1,7 @@
-"""What Slurm says of the jobs of this user: asked once for all of them, and not again within half a minute.
+"""The jobs of this user in Slurm: one query for all of them, at most once in half a minute.
 
-The answer lies in the user's cache folder, so that any number of terminals that watch their runs cost the
-scheduler one question; one that did not answer is left in peace just as long.
+The answer is kept in the user's cache folder, so that any number of terminals that watch runs cost the
+scheduler only one query.  A scheduler that did not answer is not asked again for the same time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from orienteer.compute.plain_json import write_json
 from orienteer.errors import OrienteerError
 
 NEWEST_S = 30.0
-# The books of Slurm cost it more than its queue, and what they say of a job that has ended stays true.
+# A query of Slurm's accounting (sacct) costs more than one of its queue, and its answer about an ended job
+# stays true.
 BOOKS_EVERY_S = 300.0
 _PATIENCE_S = 20.0
 _MOST_ENDED = 2000
@@ -32,9 +33,9 @@ _MOST_ENDED = 2000
 
 @dataclass(frozen=True)
 class Queue:
-    """The jobs that are known, by number.
+    """The known jobs, by number.
 
-    age_s : how old the answer is; problem : why there is none, or only an old one.
+    age_s : age of the answer; problem : why there is no answer, or only an old one.
     """
 
     jobs: dict[str, JobState] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class Queue:
 
 
 def read_queue(numbers: Collection[str], newest_s: float = NEWEST_S) -> Queue:
-    """Where the jobs with these numbers stand, from an answer that is at most ``newest_s`` old."""
+    """The state of the jobs with these numbers, from an answer that is at most ``newest_s`` old."""
     if not numbers:
         return Queue()
     if not is_here("squeue"):
@@ -57,13 +58,13 @@ def read_queue(numbers: Collection[str], newest_s: float = NEWEST_S) -> Queue:
         unknown = set(numbers) - set(jobs) - set(answer["ended"])
         if unknown and not 0 <= now - answer["books_asked"] < BOOKS_EVERY_S:
             answer = _looked_up(answer, unknown)
-        with suppress(OrienteerError):  # without a cache everything is asked anew
+        with suppress(OrienteerError):  # without a cache, the next call asks Slurm again
             _write_cache(answer)
     return Queue({**_states(answer["ended"]), **jobs}, time.time() - answer["answered"], answer["problem"])
 
 
 def _asked(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer with what squeue says now; what it said before where it says nothing."""
+    """The answer, updated by squeue; if squeue fails, the earlier answer with the problem."""
     now = time.time()
     try:
         told = call(
@@ -90,7 +91,7 @@ def _asked(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _looked_up(answer: dict[str, Any], numbers: Collection[str]) -> dict[str, Any]:
-    """The answer with what the books say of jobs that have left the queue; many clusters keep none."""
+    """The answer, with jobs that have left the queue added from sacct; many clusters have no accounting."""
     found: dict[str, JobState] = {}
     with suppress(SlurmError):
         told = call(
@@ -113,7 +114,7 @@ def _states(told: dict[str, Any]) -> dict[str, JobState]:
 
 def _cache() -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    # Another cluster, or another user of the same home, has other jobs of the same numbers.
+    # On another cluster, or for another user of the same home, the same numbers mean other jobs.
     which = "|".join(
         [os.environ.get(name, "") for name in ("SLURM_CONF", "SLURM_CLUSTERS")] + [getpass.getuser()]
     )
@@ -122,7 +123,7 @@ def _cache() -> Path:
 
 @contextmanager
 def _only_one() -> Iterator[None]:
-    """Let one process ask at a time; those that waited find its answer."""
+    """Let one process ask at a time; those that waited find its answer in the cache."""
     path = _cache().with_suffix(".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

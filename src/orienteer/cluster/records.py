@@ -1,4 +1,4 @@
-"""What was submitted for a run: a line per job in the folder of the run, so that it can be found again."""
+"""The jobs that were submitted for a run: one line per job in its folder, so that they can be found again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NAME = "jobs.jsonl"
 
 @dataclass(frozen=True)
 class JobRecord:
-    """A job as it was taken by Slurm.
+    """A job that Slurm has accepted.
 
-    job : its number; task : of an array, else None; after : jobs that it waits for; submitted : UTC.
+    job : its number; task : of an array, else None; after : jobs that it waits for; submitted : time, UTC.
     """
 
     job: str
@@ -34,7 +34,7 @@ class JobRecord:
 
     @property
     def number(self) -> str:
-        """As Slurm shows it, such as 4711 or 4711_3."""
+        """The number as Slurm shows it, such as 4711 or 4711_3."""
         return self.job if self.task is None else f"{self.job}_{self.task}"
 
 
@@ -48,7 +48,7 @@ def append_record(run: Path, record: JobRecord) -> None:
 
 
 def read_records(run: Path) -> list[JobRecord]:
-    """The jobs of a run, the first one first; a line that is none is left out."""
+    """The jobs of a run, oldest first; broken lines are ignored."""
     path = run / SLURM_FOLDER / _NAME
     if not path.is_file():
         return []
@@ -66,10 +66,10 @@ def read_records(run: Path) -> list[JobRecord]:
 
 
 def now() -> str:
-    """The time as records write it."""
+    """The time in the form of the records."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def how_to_cancel(numbers: list[str]) -> str:
-    """The command that takes jobs back."""
+    """The command that cancels jobs."""
     return shlex.join(["scancel", *numbers])

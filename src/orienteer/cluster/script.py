@@ -1,4 +1,4 @@
-"""The script of a batch job: the template of the site, filled in with what the job asks for and does."""
+"""The script of a batch job: the template of the site, filled in with sbatch options and commands."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from orienteer.cluster.settings import ClusterSettings
 from orienteer.cluster.site import Site
 from orienteer.cluster.template import fill
 
-# What the archive of an environment is unpacked with, on each node once.
+# Runs a command once on each node, such as to unpack the archive of an environment.
 _ON_EACH_NODE = 'srun --mpi=none --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1'
 
 
 def job_script(job: Job, site: Site, settings: ClusterSettings, made_by: str = "") -> str:
-    """The whole text.
+    """The whole script.
 
-    settings : those of the user and the site together; made_by : the command that makes it again.
+    settings : of the user and the site together; made_by : the command that makes the script again.
     """
     script = fill(
         site.text,
@@ -42,7 +42,7 @@ def job_script(job: Job, site: Site, settings: ClusterSettings, made_by: str = "
 
 
 def _left_to_us(job: Job, site: Site, settings: ClusterSettings) -> list[str]:
-    """The options of sbatch; where the template itself says how GPUs are asked for, without their number."""
+    """The options of sbatch; if the template itself asks for GPUs, without their number."""
     options = sbatch_options(job, settings)
     if not any("{{gpus_per_node}}" in line for line in site.text.splitlines() if line.startswith("#SBATCH")):
         return options
@@ -50,7 +50,7 @@ def _left_to_us(job: Job, site: Site, settings: ClusterSettings) -> list[str]:
 
 
 def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:
-    """The options of sbatch; those of the site and the user for special cases take the place of others."""
+    """The options of sbatch; further options of the site and the user replace others of the same name."""
     tasks = f"0-{len(job.works) - 1}" + (f"%{settings.at_once}" if settings.at_once else "")
     named = {
         "job-name": job.name,
@@ -74,7 +74,7 @@ def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:
     options = [f"--{name}={value}" for name, value in named.items() if value]
     if settings.exclusive:
         options.append("--exclusive")
-    # A node that dies sends the job back to the queue, from where the run goes on.
+    # If a node dies, Slurm queues the job again, and the run resumes.
     options.append("--requeue")
     for further in (*(settings.preemptible_options if settings.preemptible else ()), *settings.options):
         named_too = further.partition("=")[0].partition(" ")[0]
@@ -83,7 +83,7 @@ def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:
 
 
 def environment_lines(settings: ClusterSettings) -> list[str]:
-    """What makes the command be there, and srun start its ranks as asked."""
+    """Lines that make the command available, and srun start the ranks as asked for."""
     lines = _packed(settings) if settings.environment else _this_environment()
     if settings.mpi:
         lines.append(f"export SLURM_MPI_TYPE={_quoted(settings.mpi)}")
@@ -100,13 +100,13 @@ def _this_environment() -> list[str]:
 def _packed(settings: ClusterSettings) -> list[str]:
     archive = Path(settings.environment)
     ending = archive.name[archive.name.index(".tar") :]
-    # Nodes that share the folder unpack it once, whole or not at all.
+    # If nodes share the folder, only one of them unpacks the archive, whole or not at all.
     unpack = (
         'exec 9>"$1.lock"; flock 9; [ -d "$1" ] || { rm -rf "$1.part" && mkdir "$1.part" && '
         f'tar -xf "$1{ending}" -C "$1.part" && mv "$1.part" "$1"; }}'
     )
     return [
-        f"# The environment in {archive.name}, sent to the disk of each node and removed in the end.",
+        f"# The environment in {archive.name}, sent to the disk of each node and removed at the end.",
         f'environment={_quoted(settings.node_folder)}/orienteer-"$SLURM_JOB_ID"',
         f'sbcast --force {_quoted(archive.absolute())} "$environment{ending}" || exit 1',
         f"{_ON_EACH_NODE} bash -c '{unpack}' - \"$environment\" || exit 1",
@@ -116,9 +116,9 @@ def _packed(settings: ClusterSettings) -> list[str]:
 
 
 def work_lines(job: Job, settings: ClusterSettings) -> list[str]:
-    """The command, and what is done with the signals that Slurm sends and with how it ends."""
+    """The command, with lines that pass on the signals of Slurm and act on its exit status."""
     lines = [
-        "# Slurm's notices go on to the command, which saves the run and leaves; the next job goes on there.",
+        "# Slurm's signals go to the command, which saves the run and exits; the next job goes on there.",
         *_commands(job),
         "command=$!",
         "trap 'kill -USR1 \"$command\" 2>/dev/null' USR1",
@@ -157,5 +157,5 @@ def _quoted(path: Path | str) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as sbatch reads it in a script: quoted where it has blanks; % stands for numbers in paths."""
+    """A text as sbatch reads it in a script: quoted if it has blanks, quotes or #."""
     return shlex.quote(text) if any(sign.isspace() or sign in "'\"#" for sign in text) else text

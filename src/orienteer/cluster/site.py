@@ -1,8 +1,8 @@
-"""Site: how jobs look at one computing centre, as a file that its users can read and change.
+"""Site: the job script of one computing centre, as a template that its users can read and change.
 
-A template is a job script with {{words}}.  Lines that begin with ``#:`` are settings of ``[cluster]`` that
-hold there unless the user says otherwise; ``#: needs = [...]`` names settings that the user has to give, and
-``#: about`` says what the template is for.
+A template is a job script with {{words}}.  Lines that begin with ``#:`` are defaults for settings of
+``[cluster]``; ``#: needs = [...]`` names settings that the user has to give, and ``#: about`` describes the
+template.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from orienteer.settings.loading import key_lines
 
 ENDING = ".sh"
 _MARK = "#:"
-# What a template may say; a job cannot do without the needed ones.
+# Words that a template may hold; it must hold the needed ones.
 WORDS = {
     "options": "every option of sbatch that the user and the site ask for, as #SBATCH lines",
-    "environment": "lines that make the command `orienteer` be there",
-    "work": "lines that do the work, pass on the notices of Slurm and queue again",
+    "environment": "lines that make the command `orienteer` available",
+    "work": "lines that do the work, pass on the signals of Slurm and queue the job again",
     "name": "name of the job",
     "nodes": "number of nodes",
-    "ranks_per_node": "MPI ranks of a node",
+    "ranks_per_node": "MPI ranks on each node",
     "ranks": "MPI ranks of the job",
-    "gpus_per_node": "GPUs of a node; its line is left out where there are none",
-    "cores_per_rank": "cores of a rank; its line is left out where none are asked for",
+    "gpus_per_node": "GPUs on each node; its line is left out if there are none",
+    "cores_per_rank": "cores of each rank; its line is left out if none are asked for",
     "folder": "folder in which the command was given",
 }
 NEEDED = ("options", "environment", "work")
@@ -46,7 +46,7 @@ _OWN_FOLDER = Path(__file__).parent / "sites"
 class Site:
     """The template of a computing centre.
 
-    text : without the ``#:`` lines; defaults : what those say, by name; needs : what the user has to give.
+    text : without the ``#:`` lines; defaults : settings in these lines; needs : what the user has to give.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Site:
     needs: tuple[str, ...]
 
     def settings(self, given: ClusterSettings) -> ClusterSettings:
-        """What the user has given, and the rest as the site has it."""
+        """The settings of the user, completed by the defaults of the site."""
         named = {name: getattr(given, name) for name in given.model_fields_set}
         merged = ClusterSettings(**{**self.defaults, **named})
         for name in self.needs:
@@ -70,13 +70,13 @@ class Site:
 
 
 def site_folders() -> tuple[Path, ...]:
-    """Where templates are looked for: the user's own folder first, then those that come with Orienteer."""
+    """The folders of templates: first the user's own, then that of Orienteer."""
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(home).expanduser() / "orienteer" / "sites", _OWN_FOLDER
 
 
 def find_site(name: str) -> Site:
-    """The site of this name, or the one that a file describes."""
+    """The site of this name, or the one in a file."""
     if "/" in name or name.endswith(ENDING):
         return read_site(Path(name).expanduser())
     known = _paths()
@@ -88,7 +88,7 @@ def find_site(name: str) -> Site:
 
 
 def all_sites() -> list[Site]:
-    """Every site that can be named; the user's own hide others of the same name."""
+    """Every site that can be named; a template of the user hides one of Orienteer with the same name."""
     return [read_site(path) for _, path in sorted(_paths().items())]
 
 
@@ -97,21 +97,21 @@ def _paths() -> dict[str, Path]:
 
 
 def read_site(path: Path) -> Site:
-    """A template, checked."""
+    """Read and check a template."""
     with reading(path, "template of a site"):
         lines = path.read_text(encoding="utf-8").splitlines()
     if not lines or not lines[0].startswith("#!"):
-        raise FileError(path, "does not begin with the line of a shell.", "Begin it with  #!/bin/bash")
+        raise FileError(path, "does not begin with a #! line.", "Begin it with  #!/bin/bash")
     check_words("\n".join(lines), WORDS, NEEDED, str(path))
     text = "\n".join(line for line in lines if not line.startswith(_MARK)) + "\n"
-    # Lines of the script become empty ones, so that errors name the line of the file.
+    # Lines of the script become empty lines here, so that errors name the right line of the file.
     header = _read_header(path, "\n".join(line[2:] if line.startswith(_MARK) else "" for line in lines))
     defaults = {name: getattr(header, name) for name in header.model_fields_set - {"about", "needs"}}
     return Site(path.stem, path, text, header.about, defaults, header.needs)
 
 
 class _Header(ClusterSettings):
-    """What the ``#:`` lines of a template say."""
+    """The settings in the ``#:`` lines of a template."""
 
     about: str = Field(default="", description="What the template is for, in one line.")
     needs: tuple[str, ...] = Field(default=(), description="Settings that the user has to give.")
@@ -122,7 +122,7 @@ def _read_header(path: Path, text: str) -> _Header:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         hint = 'Write values as in a settings file, such as  #: partition = "gpu"'
-        raise FileError(path, f"has a wrong line with #: ({error}).", hint) from None
+        raise FileError(path, f"has an invalid line with #: ({error}).", hint) from None
     places = {keys: f"{path} line {line}" for keys, line in key_lines(text).items()}
     try:
         header = _Header.model_validate(tree)

@@ -1,4 +1,4 @@
-"""Slurm's programs: called with care, and what they complain about in their own words."""
+"""Calls of Slurm's programs, with a time limit; their error messages become errors of Orienteer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orienteer.errors import OrienteerError
 PATIENCE_S = 60.0
 _COMPLAINT = re.compile(r"^(?:\w+: )?(?:error|fatal|warning): ", re.MULTILINE)
 
-# What is said where no Slurm answers, whatever is asked for.
+# Messages that mean that Slurm cannot be reached, whatever was asked.
 _AWAY = re.compile(r"configuration source|contact slurm controller", re.IGNORECASE)
 
 
@@ -26,13 +26,13 @@ def is_here(program: str = "squeue") -> bool:
 
 
 def call(program: str, *arguments: str, given: str | None = None, patience_s: float = PATIENCE_S) -> str:
-    """What a program of Slurm prints.
+    """Call a program of Slurm and return its output.
 
-    given : what it reads from its standard input; patience_s : how long it may take.
+    given : text for its standard input; patience_s : how long it may take.
     """
     if not is_here(program):
         raise SlurmError(
-            f"there is no Slurm on this machine: no program '{program}'.",
+            f"there is no Slurm on this machine: the program '{program}' is missing.",
             "Log in to a machine of the cluster; --dry-run shows the script of a job anywhere.",
         )
     try:
@@ -51,23 +51,23 @@ def call(program: str, *arguments: str, given: str | None = None, patience_s: fl
     if done.returncode:
         raise SlurmError(
             f"{program}: {complaint(done.stderr or done.stdout)}",
-            "Try the same by hand, or ask who runs Slurm here.",
+            "Try the same by hand, or ask the staff of the cluster.",
         )
     return done.stdout
 
 
 def complaint(text: str) -> str:
-    """What a program of Slurm has to say, as one line without its own name.
+    """The error message of a program of Slurm, in one line and without the name of the program.
 
     >>> complaint("sbatch: error: invalid partition: gpux\\nsbatch: error: Batch job submission failed")
     'invalid partition: gpux; Batch job submission failed'
     """
     lines = [_COMPLAINT.sub("", line).strip() for line in text.splitlines()]
-    return "; ".join(line for line in lines if line) or "failed without a word"
+    return "; ".join(line for line in lines if line) or "failed without a message"
 
 
 def submit(script: str, options: Sequence[str] = ()) -> str:
-    """Hand a script to sbatch; the number of the job."""
+    """Submit a script by sbatch; returns the number of the job."""
     try:
         said = call("sbatch", "--parsable", *options, given=script)
     except SlurmError as error:
@@ -75,13 +75,13 @@ def submit(script: str, options: Sequence[str] = ()) -> str:
             words = error.message.removeprefix("sbatch: ")
             hint = "Change what is asked for under [cluster], and look at the script with --dry-run."
             if _AWAY.search(words):
-                hint = "Log in to a machine of the cluster, or ask who runs Slurm here whether it is down."
-            raise SlurmError(f"Slurm does not take this job: {words}.".replace("..", "."), hint) from None
+                hint = "Log in to a machine of the cluster, or ask its staff whether Slurm is down."
+            raise SlurmError(f"Slurm does not accept this job: {words}.".replace("..", "."), hint) from None
         raise
     number = said.strip().partition(";")[0]
     if not number.isdigit():
         raise SlurmError(
-            f"sbatch has said '{said.strip():.200}', which is no number of a job.",
-            "See by hand whether it was taken: squeue --me",
+            f"sbatch printed '{said.strip():.200}', which is not the number of a job.",
+            "Check by hand whether the job was accepted: squeue --me",
         )
     return number

@@ -1,4 +1,4 @@
-"""Handing jobs to Slurm: one, or several in a row, with a record of each in the folders of its runs."""
+"""Submit jobs to Slurm: one, or several in a row, each with a record in the folders of its runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _AFTER = re.compile(r"(?:(after|afterany|afterok|afternotok|aftercorr):)?(\d+(?:
 
 @dataclass(frozen=True)
 class Submission:
-    """What Slurm has taken.
+    """Jobs that Slurm has accepted.
 
-    numbers : of the jobs, in the order in which they follow each other; records : one per run and job.
+    numbers : of the jobs, in their order; records : one per run and job; script : path of the kept copy.
     """
 
     numbers: tuple[str, ...]
@@ -31,7 +31,7 @@ class Submission:
 
 
 def dependency(after: Sequence[str]) -> str:
-    """What sbatch is told of jobs that come first: a number means that the job has to end well.
+    """The ``--dependency`` of sbatch; a bare number means that this job has to succeed first.
 
     >>> dependency(["4711", "afterany:4712"])
     'afterok:4711,afterany:4712'
@@ -41,17 +41,17 @@ def dependency(after: Sequence[str]) -> str:
         parts = _AFTER.fullmatch(text.strip())
         if parts is None:
             raise SettingsError(
-                f"--after {text}: this is no job.",
-                "Give its number, such as 4711 (it has to end well) or afterany:4711 (however it ends).",
+                f"--after {text}: this is not a job.",
+                "Give its number, such as 4711 (it has to succeed) or afterany:4711 (however it ends).",
             )
         told.append(f"{parts[1] or 'afterok'}:{parts[2]}")
     return ",".join(told)
 
 
 def chain_options(first: str, before: Sequence[str]) -> list[str]:
-    """Options of the next job in a row: it comes when those before it were all cut off, else not at all.
+    """Options of the next job in a row: it starts only if all jobs before it were cut off.
 
-    first : what the first of the row waits for.
+    first : dependency of the first job in the row; before : numbers of the jobs before this one.
 
     >>> chain_options("", ["7", "8"])
     ['--dependency=afternotok:7:8', '--kill-on-invalid-dep=yes']
@@ -62,7 +62,7 @@ def chain_options(first: str, before: Sequence[str]) -> list[str]:
 
 
 def submit_job(job: Job, script: str, settings: ClusterSettings, after: Sequence[str] = ()) -> Submission:
-    """Hand in a job, and those that go on where it is cut off; all of them or none."""
+    """Submit a job, and those that go on if it is cut off; all of them or none."""
     first = dependency(after)
     is_new = not job.logs.exists()
     with writing(job.logs):
@@ -102,7 +102,7 @@ def submit_job(job: Job, script: str, settings: ClusterSettings, after: Sequence
 
 
 def _remove(job: Job) -> None:
-    """Take away the folder that was made for a job that was not taken, and what was made above it."""
-    with suppress(OSError):  # something else is there
+    """Remove the log folder of a job that Slurm refused, and the folder above it if that is empty."""
+    with suppress(OSError):  # the folder holds other files
         job.logs.rmdir()
         job.logs.parent.rmdir()

@@ -1,7 +1,7 @@
 """Templates of job scripts: text with {{words}} that are filled in.
 
-A line with a word that has no value is left out, so that one template serves jobs that ask for much and for
-little.  A word that is not known is an error: it would otherwise reach the cluster as it stands.
+A line with a word that has no value is left out, so that one template serves all jobs, whichever options they
+use.  An unknown word is an error: otherwise it would reach the cluster unreplaced.
 """
 
 import difflib
@@ -14,14 +14,14 @@ _WORD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def words_of(text: str) -> list[tuple[int, str]]:
-    """Every {{word}} of a template with its line, counted from 1."""
+    """Every {{word}} of a template with the number of its line, counted from 1."""
     return [
         (number, word) for number, line in enumerate(text.splitlines(), 1) for word in _WORD.findall(line)
     ]
 
 
 def check_words(text: str, known: Mapping[str, str], needed: tuple[str, ...], path: str) -> None:
-    """Refuse words that are not known, and a template without those that it needs."""
+    """Refuse unknown words, and a template without the needed ones."""
     for number, word in words_of(text):
         if word not in known:
             close = difflib.get_close_matches(word, known, n=1)
@@ -31,12 +31,12 @@ def check_words(text: str, known: Mapping[str, str], needed: tuple[str, ...], pa
     for word in needed:
         if word not in found:
             raise FileError(
-                path, f"has no {{{{{word}}}}}, without which a job does nothing.", f"Add it: {known[word]}"
+                path, f"lacks {{{{{word}}}}}, which every job needs.", f"Add it: it stands for {known[word]}."
             )
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The template with its words filled in; lines with an empty one are left out.
+    """The template with its words filled in; lines with an empty word are left out.
 
     >>> fill("#SBATCH --nodes={{nodes}}\\n#SBATCH --qos={{qos}}\\n", {"nodes": "4", "qos": ""})
     '#SBATCH --nodes=4\\n'

@@ -1,5 +1,5 @@
 #!/bin/bash
-#: about = "Any cluster with Slurm; asks for nothing that you have not asked for."
+#: about = "Any cluster with Slurm; adds nothing to what you ask for."
 #: mpi = "pmi2"
 {{options}}
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-#: about = "An example after Perlmutter (NERSC): four GPUs a node, an account that pays."
+#: about = "An example for Perlmutter (NERSC): four GPUs per node; needs an account to charge."
 #: needs = ["account", "time"]
 #: constraint = "gpu"
 #: qos = "regular"
@@ -9,7 +9,7 @@
 #: node_folder = "/dev/shm"
 {{options}}
 
-# Ranks bind to the cores beside their GPU.
+# Bind ranks to the cores near their GPU.
 export SLURM_CPU_BIND=cores
 {{environment}}
 
