@@ -1,1 +1,1 @@
-"""What a run would need on many ranks, and what its ranks have done: the performance model, the weather."""
+"""The performance model (what a run would need on many ranks) and the weather (what its ranks have done)."""

@@ -1,4 +1,4 @@
-"""Curves: how time goes with the number of ranks, and how many frames so many ranks can hold."""
+"""Curves: time as a function of the number of ranks, and how many frames a number of ranks can hold."""
 
 from collections.abc import Iterable
 
@@ -12,27 +12,31 @@ RANKS = tuple(2**power for power in range(13))
 
 
 def strong(problem: Problem, machine: Machine, ranks: Iterable[int] = RANKS) -> list[Prediction]:
-    """The same problem on more and more ranks, each time on the best mesh."""
+    """Strong scaling: the same problem on more and more ranks, each time on the best mesh."""
     return [best_mesh(problem, machine, n) for n in ranks if n <= problem.n_frames]
 
 
 def weak(problem: Problem, machine: Machine, ranks: Iterable[int] = RANKS) -> list[Prediction]:
-    """As many frames for every rank as the problem has, on more and more ranks."""
+    """Weak scaling: more and more ranks, each with as many frames as the problem has."""
     return [best_mesh(problem.with_frames(problem.n_frames * n), machine, n) for n in ranks]
 
 
 def efficiency(curve: list[Prediction]) -> list[float]:
-    """Share of its time that each rank would need alone for its part; of a strong or a weak curve."""
+    """Time that a rank alone would need for its part of the work, over the time it needs among others.
+
+    curve : of strong or weak scaling; its first point is the reference.
+    """
     first = curve[0]
     alone = first.seconds * first.n_ranks / first.problem.n_frames
     return [alone * each.problem.n_frames / (each.n_ranks * each.seconds) for each in curve]
 
 
 def largest_frames(problem: Problem, machine: Machine, n_ranks: int) -> Prediction:
-    """The largest number of frames like these that the devices of so many ranks can hold, each once.
+    """The largest number of frames like these that the devices of ``n_ranks`` ranks can hold, each once.
 
-    More frames than that are no obstacle: they wait in host memory or on disk and are copied or read in every
-    iteration.  The table of all frames is one: every rank keeps it whole in host memory.
+    More frames can be reconstructed as well: they are kept in host memory or on disk, and copied or read in
+    every iteration.  But the table of all frames is a hard limit, since every rank keeps it whole in host
+    memory.
     """
     if not _holds(problem.with_frames(n_ranks), machine, n_ranks):
         raise OrienteerError(
@@ -52,7 +56,7 @@ def largest_frames(problem: Problem, machine: Machine, n_ranks: int) -> Predicti
 
 
 def largest(problem: Problem, machine: Machine, ranks: Iterable[int]) -> list[Prediction]:
-    """As many frames as so many ranks can hold, each time on the mesh that takes least time."""
+    """For each number of ranks, as many frames as they can hold, on the fastest mesh."""
     return [best_mesh(largest_frames(problem, machine, n).problem, machine, n) for n in ranks]
 
 

@@ -1,4 +1,4 @@
-"""What the weather of a run shows, in words: slow ranks, stalls, frames that cost too much, waiting."""
+"""Findings in the weather of a run, in words: slow ranks, stalls, costly frames, waiting."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from orienteer.scaling.stage_lines import StageLine
 from orienteer.scaling.weather import Weather
 
 Kind: TypeAlias = Literal["slow rank", "stall", "slow reading", "pause", "bad frames", "waiting", "saving"]
-# A rank is slow below this share of the usual rate: what the clock of a shared machine does is above it.
+# A rank is slow below this share of the usual rate; changes of the clock on a shared machine stay above it.
 _SLOW = 0.7
-# A batch costs too much from so many times the usual on; fluence alone changes costs by less.
+# A batch costs too much from this multiple of the usual time on; differences in fluence cause less.
 _DEAR = 2.5
-# Reading is a stall when it takes this many seconds, and as long as orienting this share of a batch.
+# Reading is a stall if it takes more than this many seconds, and more than this share of the time of a batch.
 _STALL_S, _STALL_SHARE = 0.5, 0.5
-# Shares of the time that are worth a word.
+# Reading, waiting and saving are reported above these shares of the time.
 _MUCH_READING, _MUCH_WAITING, _MUCH_SAVING = 0.1, 0.15, 0.1
-# More of a kind are counted, not told.
+# Show this many findings of a kind; only count the others.
 _TOLD = 3
 
 
@@ -27,8 +27,8 @@ _TOLD = 3
 class Finding:
     """One thing that costs time.
 
-    text : one sentence for people; start : s since the beginning of the run, where it happened once.
-    lost_s : seconds of one rank that it has cost, about.
+    text : one sentence for people; start : s since the beginning of the run, if it happened only once.
+    lost_s : cost, roughly, in seconds of one rank.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Finding:
 
 
 def find(weather: Weather) -> list[Finding]:
-    """Everything worth a word, what is worst within a kind first."""
+    """All findings; within a kind, the worst first."""
     dear, pauses = _dear_batches(weather)
     return [*_slow_ranks(weather), *_stalls(weather), *dear, *pauses, *_shares(weather)]
 
@@ -68,7 +68,7 @@ def _slow_ranks(weather: Weather) -> list[Finding]:
 
 
 def _lost(weather: Weather, rows: list[int]) -> float:
-    """Seconds that ranks have taken longer than others would have."""
+    """Seconds that these ranks took longer than at the usual rate."""
     lost = 0.0
     for row, line in weather.batches:
         if row in rows:
@@ -78,7 +78,7 @@ def _lost(weather: Weather, rows: list[int]) -> float:
 
 
 def _stalls(weather: Weather) -> list[Finding]:
-    """Times at which frames were long in coming, ranks that stood still together joined into one."""
+    """Times at which ranks waited long for frames; simultaneous waits of several ranks are one finding."""
     usual: dict[int, list[float]] = defaultdict(list)
     for _, line in weather.batches:
         usual[line.iteration].append(line.own_seconds)
@@ -97,7 +97,7 @@ def _stalls(weather: Weather) -> list[Finding]:
             groups[-1].append(each)
         else:
             groups.append([each])
-    # Reading that is always slow is told once, by its share.
+    # Reading that is always slow is reported once, by its share of the time.
     rare = [group for group in groups if len(groups) <= max(3, len(weather.iterations) // 2)]
     found = []
     for group in rare:
@@ -108,7 +108,7 @@ def _stalls(weather: Weather) -> list[Finding]:
             Finding(
                 "stall",
                 f"{_who(weather, rows)} stood still for {longest:.2g} s, {start:.3g} s after the beginning "
-                f"(iteration {group[0][1].iteration}): frames were not there yet.",
+                f"(iteration {group[0][1].iteration}): their frames had not been read yet.",
                 tuple(weather.ranks[row].rank for row in rows),
                 group[0][1].iteration,
                 start,
@@ -119,11 +119,11 @@ def _stalls(weather: Weather) -> list[Finding]:
 
 
 def _dear_batches(weather: Weather) -> tuple[list[Finding], list[Finding]]:
-    """Batches that cost too much whenever they come, and others that did so once: a rank has paused."""
+    """Batches that are costly in most iterations, and batches that were so once: their rank has paused."""
     times: dict[tuple[int, int], list[float]] = defaultdict(list)
     for row, line in weather.batches:
         times[row, line.iteration].append(line.own_seconds)
-    # Batches are equally large, but for the last, which is smaller and no quicker than it must be.
+    # All batches have the same size, except the last, which is smaller.
     usual = {key: float(np.median(each)) for key, each in times.items() if len(each) >= 3}
     seen: dict[tuple[int, int], list[tuple[float, int, StageLine]]] = defaultdict(list)
     for row, line in weather.batches:
@@ -144,7 +144,7 @@ def _dear_batches(weather: Weather) -> tuple[list[Finding], list[Finding]]:
                 Finding(
                     "bad frames",
                     f"The {frames} frames of the batch that begins with frame {first} cost {ratio:.1f} times "
-                    f"as much as others, in {len(many)} of {counted(len(batches), 'iteration')}: look "
+                    f"as much time as others, in {len(many)} of {counted(len(batches), 'iteration')}: look "
                     "at them.",
                     tuple(sorted({weather.ranks[row].rank for _, row, _ in many})),
                     lost_s=lost,
@@ -200,7 +200,7 @@ def _worst(found: list[Finding]) -> list[Finding]:
 
 
 def in_words(found: list[Finding]) -> list[str]:
-    """A few sentences: of many of a kind the worst, and how many more there are."""
+    """A few sentences: the worst findings of each kind, and how many more there are."""
     texts: list[str] = []
     kinds = list(dict.fromkeys(each.kind for each in found))
     for kind in kinds:

@@ -1,6 +1,6 @@
-"""Machines: what one rank of a known kind does in a second, and where the numbers come from.
+"""Machines: how fast one rank of a known kind is, and where the numbers come from.
 
-``tests/scaling/test_machines.py`` fits them anew to the kept measurements and holds that they are these.
+``tests/scaling/test_machines.py`` fits the rates again to the stored measurements and compares.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ class Machine:
 
     rates : of one rank, which is a GPU or a core.
     memory_GiB : of one rank.
-    ranks_per_node : ranks that share a node; among them ``near`` is the network, else ``network``.
-    copy_bandwidth : bytes per second between device and host, through which collectives go; 0: they need not.
+    ranks_per_node : ranks that share a node; they communicate by ``near``, others by ``network``.
+    copy_bandwidth : bytes per second between device and host, through which collectives go; 0: no copies.
     memory_bandwidth : bytes per second of a rank's own memory.
-    host_GiB : memory of the node that a rank may use, where the table of all frames lies.
-    judge_s : seconds per pixel of a frame, after the new models are made: fluence, and who is junk.
+    host_GiB : host memory that a rank may use; it holds the table of all frames.
+    judge_s : seconds per pixel of a frame to judge it by the new models: its fluence, and whether it is junk.
     """
 
     name: str
@@ -68,15 +68,15 @@ CORE_RATES = Rates(
     "bench/results/scaling_cpu.json",
 )
 
-# An eight-GPU node: 141 GB of each H200, of which the driver and libraries leave about this much.
+# Each H200 of an eight-GPU node has 141 GB, of which driver and libraries leave about this much.
 _H200_GiB = 130.0
-# Such nodes have 2 TiB of memory; this part of an eighth of it is taken to be free.
+# Such nodes have 2 TiB of memory; this part of an eighth of it is assumed to be free.
 _H200_HOST_GiB = 0.75 * 256
-# Between device and host: PCIe 5 x16 moves 64 GB/s on paper; this share is assumed.
+# Between device and host: PCIe 5 x16 has 64 GB/s nominally; this share of it is assumed.
 _PCIE = 0.6 * 64e9
-# A copy on the device, read and written, was measured at so many bytes per second.
+# Bytes per second of a copy on the device, reads and writes together, as measured.
 _H200_MEMORY = 4.2e12
-# Bytes of a pixel that are touched when frames are judged, as the plan of a run counts them.
+# Bytes per pixel that are read and written when frames are judged, as in the plan of a run.
 _JUDGED = 34
 
 MACHINES = {

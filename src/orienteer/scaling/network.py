@@ -1,8 +1,9 @@
 """Network: what collectives of many ranks cost.
 
-A sum of an array over n ranks is an exchange in which every rank gets one part of it from all others, and a
-second one in which every rank gets all parts: each rank sends 2 (n - 1) messages and 2 (n - 1) / n times the
-array.  Rows of all ranks side by side are one exchange, of n - 1 messages.  Messages follow each other:
+A sum of an array over n ranks takes two exchanges: in the first, every rank gets one part of the array from
+all others; in the second, every rank gets all summed parts.  So each rank sends 2 (n - 1) messages and
+2 (n - 1) / n times the array.  Gathering the rows of all ranks takes one exchange of n - 1 messages.
+Messages follow each other:
 
     seconds = messages latency + bytes / bandwidth
 """
@@ -12,11 +13,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Network:
-    """What one rank gets of the links between ranks.
+    """The performance of the links between ranks, as one rank sees it.
 
-    latency_s : of a message; bandwidth : bytes per second that a rank sends while all do.
-    is_assumed : whether the numbers are taken from a data sheet and not measured with this program.
-    source : where they come from, in words.
+    latency_s : of a message; bandwidth : bytes per second that a rank sends while all ranks send.
+    is_assumed : whether the numbers are from a data sheet and not measured with this program.
+    source : where the numbers come from, in words.
     """
 
     name: str
@@ -40,12 +41,12 @@ class Collective:
         return Collective(self.messages * times, self.n_bytes * times)
 
     def seconds(self, network: Network) -> float:
-        """How long it takes."""
+        """How long it takes on a network."""
         return self.messages * network.latency_s + self.n_bytes / network.bandwidth
 
 
 def summed(n_bytes: float, n_ranks: int) -> Collective:
-    """A sum of an array of so many bytes over n ranks.
+    """A sum of an array of ``n_bytes`` over n ranks.
 
     >>> summed(100.0, 4)
     Collective(messages=6.0, n_bytes=150.0)
@@ -54,11 +55,11 @@ def summed(n_bytes: float, n_ranks: int) -> Collective:
 
 
 def gathered(own_bytes: float, n_ranks: int) -> Collective:
-    """Rows of all ranks on all of them, of which this one has so many bytes."""
+    """Gather the rows of all ranks on all of them; those of one rank have ``own_bytes``."""
     return Collective(float(n_ranks - 1), (n_ranks - 1) * own_bytes)
 
 
-# Bandwidth of data sheets is per direction; of it, programs see about this share.
+# Data sheets give the bandwidth per direction; programs reach about this share of it.
 _USABLE = 0.8
 
 NETWORKS = {

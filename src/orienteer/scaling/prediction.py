@@ -1,12 +1,12 @@
-"""Prediction: seconds, memory and traffic of one iteration on many ranks, and the mesh that suits it best.
+"""Prediction: seconds, memory and traffic of one iteration on many ranks, and the best mesh for it.
 
-Ranks do their part of slices, scores and merges, and all of them the same new models:
+Ranks share slices, scores and merges, but each rank makes all the new models:
 
     seconds = orienting of N / G frames against K / g rows  +  judging of N / R frames
               + new models  +  collectives
 
-Orienting is what ranks divide; new models (and M-TIP's phasing) are what none of them makes shorter, and
-collectives what being many costs.  Work is taken to be even, and nothing to be hidden behind anything else.
+Orienting takes less time on more ranks; new models (and M-TIP's phasing) do not, and collectives take more.
+The model assumes that the work is spread evenly, and that nothing overlaps.
 """
 
 from dataclasses import dataclass, replace
@@ -18,10 +18,10 @@ from orienteer.scaling.machines import Machine
 from orienteer.scaling.problem import Problem, work_of
 from orienteer.scaling.traffic import Traffic, traffic_of
 
-# Bytes of a frame in the table that every rank keeps in host memory: poses, fluence, likelihood, who it is.
+# Bytes of a frame in the table that every rank keeps in host memory: poses, fluence, likelihood, identity.
 TABLE_BYTES = 250
-# Real transforms of the whole cube that new models of a half cost: fitted to real runs on the CPU
-# (bench/results/scaling_stages_cpu.json) and taken to be the same number on a GPU.
+# Cost of the new models of a half, in real transforms of the whole cube: fitted to real runs on the CPU
+# (bench/results/scaling_stages_cpu.json), and assumed to be the same number on a GPU.
 EMC_TRANSFORMS, MTIP_TRANSFORMS, PHASE_TRANSFORMS = 32.0, 492.0, 163.0
 
 
@@ -29,12 +29,12 @@ EMC_TRANSFORMS, MTIP_TRANSFORMS, PHASE_TRANSFORMS = 32.0, 492.0, 163.0
 class Prediction:
     """One iteration of a problem on a mesh of ranks.
 
-    group_size, n_groups : ranks that share the orientations of the same frames, and groups of these.
-    batch_frames, tile_rows : frames and orientations that meet at once, as a run would plan them.
+    group_size, n_groups : ranks that share the orientations of the same frames, and number of such groups.
+    batch_frames, tile_rows : frames and orientations that are compared at once, as a run would plan them.
     stages : seconds of each stage.
-    memory : of a rank, on its device; traffic : what it sends.
-    frames_on_device : whether ranks hold their frames there; else these come from the host, batch by batch.
-    why : one sentence about the mesh.
+    memory : of a rank, on its device; traffic : what a rank sends.
+    frames_on_device : whether a rank keeps its frames on its device; if not, the host sends them in batches.
+    why : one sentence that explains the choice of the mesh.
     """
 
     problem: Problem
@@ -56,12 +56,12 @@ class Prediction:
 
     @property
     def seconds(self) -> float:
-        """Of an iteration at the finest grid."""
+        """Seconds of an iteration at the finest grid."""
         return sum(self.stages.values())
 
     @property
     def memory_GiB(self) -> float:
-        """Of a rank, at most."""
+        """Most memory that a rank needs on its device."""
         return self.memory.total / 2**30
 
     @property
@@ -76,7 +76,7 @@ class Prediction:
 
     @property
     def mesh(self) -> str:
-        """In the form in which a run is asked for it."""
+        """The mesh in the form of the setting ``mesh`` of a run."""
         return f"{self.group_size}x{self.n_groups}"
 
 
@@ -125,13 +125,13 @@ def _collectives(machine: Machine, traffic: Traffic, group_size: int, n_groups: 
     far = machine.near if group_size * n_groups <= machine.ranks_per_node else machine.network
     seconds = sum(each.seconds(near) for each in traffic.within.values())
     seconds += sum(each.seconds(far) for each in traffic.across.values())
-    if machine.copy_bandwidth:  # what is sent leaves the device, and what comes goes there
+    if machine.copy_bandwidth:  # data are copied from the device before sending, and to it after receiving
         seconds += 2 * traffic.n_bytes / machine.copy_bandwidth
     return seconds
 
 
 def best_mesh(problem: Problem, machine: Machine, n_ranks: int) -> Prediction:
-    """The mesh of so many ranks that takes least time, of those that fit into memory."""
+    """The fastest mesh of ``n_ranks`` ranks that fits into memory; if none fits, the one that needs least."""
     sizes = [size for size in range(1, n_ranks + 1) if n_ranks % size == 0]
     tried = [predict(problem, machine, size, n_ranks // size) for size in sizes]
     fitting = [each for each in tried if each.fits]
@@ -145,8 +145,8 @@ def _explained(best: Prediction, tried: list[Prediction]) -> Prediction:
     words = _in_words(best.n_groups, best.group_size)
     if not best.fits:
         why = (
-            f"no mesh fits; {words} would need least, {best.memory_GiB:.3g} of the "
-            f"{best.machine.memory_GiB:.3g} GiB of a rank."
+            f"no mesh fits; {words} would need least memory, {best.memory_GiB:.3g} GiB, but a rank has "
+            f"{best.machine.memory_GiB:.3g} GiB."
         )
     elif not ends:
         why = f"{words}; there is no other."

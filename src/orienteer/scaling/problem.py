@@ -1,4 +1,4 @@
-"""Problem: the sizes that decide what an iteration costs, and the work that they make."""
+"""Problem: the sizes that determine the cost of an iteration, and the work that follows from them."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -10,11 +10,11 @@ Method: TypeAlias = Literal["emc", "mtip"]
 class Problem:
     """One iteration at the finest grid.
 
-    n_frames, n_pixels : frames, and pixels of a frame that take part.
-    n_poses : orientations of the whole grid, of one model.
-    edge_voxels : along an edge of the intensity.
-    lit_share : pixels that hold a photon; where frames are kept as lists, only these cost time.
-    n_halves : sets of frames with a model each; batches never mix them.
+    n_frames, n_pixels : number of frames, and of pixels per frame that take part.
+    n_poses : orientations of the whole grid, for one model.
+    edge_voxels : voxels along an edge of the intensity.
+    lit_share : share of pixels with a photon; if frames are stored as lists, only these cost time.
+    n_halves : sets of frames with models of their own; a batch never mixes them.
     """
 
     n_frames: int
@@ -45,8 +45,8 @@ class Problem:
 class Work:
     """What one rank does in an iteration, counted.
 
-    pairs : frames x rows that are scored; products : pairs x pixels, or lit pixels of lists.
-    points : pixels of slices that are made, and again when frames are merged; each batch makes them anew.
+    pairs : frames x rows that are scored; products : pairs x pixels, or x lit pixels for lists.
+    points : pixels of slices that are made for scoring, and as many when merging; each batch makes them anew.
     voxels : of all models of all halves.
     """
 
@@ -59,9 +59,10 @@ class Work:
 def work_of(
     problem: Problem, n_frames: float, n_rows: float, batch_frames: float, *, is_listed: bool = False
 ) -> Work:
-    """The work of a rank that owns so many frames and rows.
+    """The work of a rank with this many frames and rows.
 
-    batch_frames : frames that meet a slice at once; is_listed : whether frames are lists of lit pixels.
+    batch_frames : frames that are compared with a slice at once; is_listed : whether frames are lists of lit
+        pixels.
     """
     pairs = float(n_frames) * n_rows
     each = problem.n_pixels * (problem.lit_share if is_listed else 1.0)

@@ -7,9 +7,9 @@ from orienteer.scaling.problem import Problem
 
 @dataclass(frozen=True)
 class Published:
-    """Seconds of one iteration on so many GPUs.
+    """Published seconds of one iteration on several numbers of GPUs.
 
-    source : where they stand; hardware : what they were measured on.
+    source : publication; hardware : on which the times were measured; ranks : numbers of GPUs.
     """
 
     source: str
@@ -30,10 +30,10 @@ EKEBERG = tuple(
     )
 )
 
-# Strong scaling of SpiniFEL on Frontier: 131 072 images of 128 x 128 pixels, 128 to 1 024 ranks; beyond this
-# many there was no gain (Blaschke et al. 2024, section 2.3.4).
+# Strong scaling of SpiniFEL on Frontier: 131 072 images of 128 x 128 pixels, 128 to 1 024 ranks.  From 512
+# ranks on there was no further gain (Blaschke et al. 2024, section 2.3.4).
 SPINIFEL_IMAGES, SPINIFEL_LAST_GAIN = 131_072, 512
 
-# Seconds to start SpiniFEL on so many nodes of Frontier, from an environment that was sent to them
+# Number of nodes of Frontier -> seconds to start SpiniFEL there, from an environment that was sent to them
 # (Blaschke et al. 2024, Table 2).
 SPINIFEL_START = {100: 67.0, 1_000: 136.0, 2_000: 145.0, 4_000: 268.0}

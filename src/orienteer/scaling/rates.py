@@ -1,16 +1,16 @@
 """Rates: what each stage of an iteration costs on one rank, fitted to measurements.
 
-Every stage is a sum of what it does times what that costs,
+The time of a stage is a sum over its kinds of work, each an amount times a cost per unit:
 
     expand  point          slices are made from the model
-    score   pair, product  the matrix product, and what is done with each score
+    score   pair, product  the matrix product, and the work per score
     posterior, fluence  pair
     merge   pair, product  the second matrix product
     insert  point          slices are put back
     compress  voxel        new models from sums, on every rank
-    other   1              what a host does whatever the size
+    other   1              work of the host that does not depend on the size
 
-and the costs are those with the least relative error over all measurements.
+The costs are those with the least relative error over all measurements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ import numpy as np
 
 from orienteer.scaling.problem import Work
 
-# Of every stage, the kinds of work that it consists of.
+# The kinds of work in every stage.
 TERMS: dict[str, tuple[str, ...]] = {
     "expand": ("points",),
     "score": ("pairs", "products"),
@@ -36,7 +36,7 @@ TERMS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """One iteration that was timed on one rank: its work and the seconds of each stage."""
+    """A timed iteration on one rank: its work, and the seconds of each stage."""
 
     work: Work
     seconds: Mapping[str, float]
@@ -46,9 +46,10 @@ class Measured:
 class Rates:
     """What work costs on one rank.
 
-    costs : of each stage, seconds per unit of each kind of work.
+    costs : for each stage, seconds per unit of each kind of work.
     transform_s : seconds per voxel of a three-dimensional real Fourier transform.
     source : where the numbers come from, in words.
+    error : largest relative error of the predicted time over the measurements that were fitted.
     """
 
     costs: Mapping[str, Mapping[str, float]]
@@ -67,9 +68,9 @@ class Rates:
 def fit_rates(
     measured: Sequence[Measured], ceiling_products: float = np.inf, transform_s: float = 0.0, source: str = ""
 ) -> Rates:
-    """The costs that foretell the measurements best.
+    """The costs that predict the measurements best.
 
-    ceiling_products : products per second that the device can do at most; none is taken to be faster.
+    ceiling_products : most products per second of the device; no fitted cost may be faster.
     """
     costs: dict[str, dict[str, float]] = {}
     told = {stage: [each for each in measured if each.seconds.get(stage, 0.0) > 0] for stage in TERMS}
@@ -89,7 +90,7 @@ def fit_rates(
 
 
 def _least_relative_error(amounts: Any, seconds: Any, lowest: Any) -> Any:
-    """Costs, none below its lowest, that make amounts @ costs / seconds closest to 1."""
+    """Costs, none below its entry in ``lowest``, for which amounts @ costs / seconds is closest to 1."""
     from scipy.optimize import lsq_linear
 
     scaled = amounts / seconds[:, None]

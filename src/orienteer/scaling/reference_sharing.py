@@ -1,20 +1,20 @@
-"""How slices of M-TIP's model would be had on a cluster: made anew, kept, shared or fetched, by cost."""
+"""The cheapest way for a cluster to provide the slices of M-TIP's model: make anew, keep, share or fetch."""
 
 from orienteer.mtip.references.planning import Choice, Demand, Rates, choose_references
 from orienteer.scaling.prediction import Prediction
 
-# Of a pixel as it is kept.
+# Bytes of a pixel in a kept slice.
 _PIXEL_BYTES = 4
-# Of a rank's memory, the share that kept slices may take.
+# Share of a rank's memory that kept slices may take.
 _ROOM = 0.25
-# Of a node's own disk: bytes per second, which its ranks share, and bytes that are free; assumed.
+# The disk of a node: bytes per second, which its ranks share, and free bytes; both are assumed.
 _DISK_BANDWIDTH, _DISK_BYTES = 1e9, 1e12
 
 
 def choose_slices(found: Prediction) -> Choice:
-    """What costs a rank least between two models, by the rates of the machine.
+    """The choice that costs a rank least time per model, by the rates of the machine.
 
-    As in a run, all ranks may keep slices together; those of one group claim them, each a part.
+    As in a run, all ranks may keep slices together; the ranks of a group divide the slices among themselves.
     """
     problem, machine, size = found.problem, found.machine, found.group_size
     n_tiles = -(-problem.n_rows // found.tile_rows)

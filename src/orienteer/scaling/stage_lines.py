@@ -1,4 +1,4 @@
-"""The stages of every rank of a run, as their logs tell them."""
+"""The stages of every rank of a run, read from the logs of the ranks."""
 
 import json
 import math
@@ -20,10 +20,10 @@ _NAME = re.compile(r"events_rank_(\d{3,})\.jsonl")
 class StageLine:
     """One stage of one rank.
 
-    start, seconds : s since 1970, and s; own_seconds : without the stages inside it.
-    depth : in how many other stages it lies.
-    frames, first : how many frames it was about, and the place of the first; 0 and -1: about none.
-    items : pieces of work of these frames that the rank has claimed, where several ranks share them; else 0.
+    start : s since 1970; seconds : duration, s; own_seconds : the same without the stages inside it.
+    depth : number of stages that enclose it.
+    frames, first : number of frames that it processed, and position of the first; 0 and -1: none.
+    items : pieces of work of these frames that the rank has claimed, if several ranks share them; else 0.
     """
 
     iteration: int
@@ -38,12 +38,12 @@ class StageLine:
 
     @property
     def amount(self) -> float:
-        """What was done: frames, times the pieces of each where ranks share them."""
+        """Amount of work: frames, times the pieces of work if ranks share the frames."""
         return float(self.frames * (self.items or 1))
 
     @property
     def end(self) -> float:
-        """When it was over, s since 1970."""
+        """When it ended, s since 1970."""
         return self.start + self.seconds
 
 
@@ -51,7 +51,7 @@ class StageLine:
 class RankLines:
     """What one rank did, in order of time.
 
-    begins : when its processes began, s since 1970; a run that was resumed has several.
+    begins : when its processes began, s since 1970; several if the run was resumed.
     """
 
     rank: int
@@ -61,7 +61,7 @@ class RankLines:
 
     @property
     def seconds(self) -> float:
-        """Time in which a process was there, s: from the first stage of each to the end of its last."""
+        """Time in which the rank existed, s: for each of its processes, from the first to the last stage."""
         found = 0.0
         for first, last in pairwise((-math.inf, *self.begins[1:], math.inf)):
             own = [line for line in self.lines if first <= line.start < last]
@@ -100,7 +100,7 @@ def _read(rank: int, path: Path) -> RankLines:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """What a line says; None for one that was torn or is no stage."""
+    """The content of a line; None if it was cut short or is not a stage."""
     try:
         told = json.loads(line) if line.endswith(b"\n") else None
         if not isinstance(told, dict) or not isinstance(told["stage"], str):
@@ -111,16 +111,16 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def nested(stages: list[dict[str, Any]]) -> list[StageLine]:
-    """Stages in order of time, each told how much of its time was its own.
+    """Stages in order of time, each with the time that it did not spend in stages inside it.
 
-    Stages are noted when they end, so that those inside another one come before it in the log.
+    Stages are logged when they end, so in the log those inside another one come before it.
     """
     ordered = sorted(stages, key=lambda line: (line["start"], -line["seconds"]))
     open_at: list[int] = []
     inside = [0.0] * len(ordered)
     depth = [0] * len(ordered)
     for number, line in enumerate(ordered):
-        # Clocks are read one after the other: what ends within a tenth of a millisecond ends together.
+        # The clock is read once per stage: ends within a tenth of a millisecond count as the same moment.
         while open_at and _end(ordered[open_at[-1]]) < max(line["start"] + 1e-5, _end(line) - 1e-4):
             open_at.pop()
         if open_at:

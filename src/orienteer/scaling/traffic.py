@@ -1,8 +1,8 @@
 """Traffic: what ranks send in an iteration, part by part.
 
-R ranks are G groups of g = R / G.  A group owns its part of the frames, and its ranks share out the
-orientations.  With N frames, h halves, M models, K rows in all (poses of all models), n^3 voxels, every rank
-takes part in
+R ranks form G groups of g = R / G.  A group owns a part of the frames, and its ranks divide the orientations
+among themselves.  With N frames, h halves, M models, K rows in all (poses of all models) and n^3 voxels,
+every rank takes part in
 
     tops          rows   of a group, 3 x 8 bytes of every frame of the group: its best row
     sums          sum    of a group, 2 x 8 bytes of every frame: evidence and entropy below the best
@@ -12,14 +12,14 @@ takes part in
     deposits      sum    of all, for every half 16 M n^3 bytes (values and weights) and 8 K (mass of rows)
     temperature   rows   of all, 4 x 128 bytes of every row: scores of a few frames
 
-and where S sentinels are asked by the models of both halves, and in the first iteration of a stage, in
+and, if the models of both halves orient S sentinels, and in the first iteration of a stage, also in
 
     sentinels     rows and sums of a group, as of h S frames, and 32 x 12 bytes: its likeliest rows
     their poses   rows   of all, 177 + 8 (M - 1) bytes of every sentinel that a rank has
     samples       rows   of all, the frames from which temperature and noise are taken, as they were read
 
-A sum sends 2 (r - 1) / r times its array, rows (r - 1) times a rank's own, r being the ranks that take part.
-What else happens now and then only (judging frames, the closing refinement) is not in it.
+With r ranks that take part, a rank sends 2 (r - 1) / r times the array in a sum, and (r - 1) times its own
+rows when rows are gathered.  Other, rare collectives (judging frames, final refinement) are not counted.
 """
 
 from dataclasses import dataclass
@@ -27,22 +27,22 @@ from dataclasses import dataclass
 from orienteer.scaling.network import Collective, gathered, summed
 from orienteer.scaling.problem import Problem
 
-# Bytes of a frame in each collective, as above.
+# Bytes of a frame in each collective of the table above.
 _TOPS, _SUMS, _COUNTS, _KEPT, _EXPECTED = 3 * 8, 2 * 8, 129 * 4, 8, 8
 _TABLE, _TABLE_OF_MODEL = 8 + 32 + 5 * 8 + 1, 8
 # Bytes of a voxel and of a row in the deposit of a half.
 _VOXEL, _ROW = 16, 8
 # Frames whose scores set the temperature, and bytes of a score.
 _SAMPLED, _SCORE = 128, 4
-# Bytes of the likeliest rows of a sentinel that a rank names at most, and of its poses and gains.
+# Bytes of a sentinel: of the likeliest rows that a rank names at most, and of its poses and gains.
 _LISTED, _WATCHED = 32 * 12, 8 + 2 * 32 + 2 * 8
-# Frames of each half that all ranks look at, for the noise and for a second pass; bytes of a frame's names.
+# Frames of each half that all ranks read, for the noise and for a second pass; bytes that identify a frame.
 _LOOKED_AT, _NAMES = (256, 16), 16
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one rank sends in an iteration, by what it is for.
+    """What one rank sends in an iteration, by purpose.
 
     within : among the ranks of its group; across : among all ranks.
     """
@@ -67,11 +67,11 @@ def traffic_of(
 ) -> Traffic:  # fmt: skip
     """What a rank of a mesh sends in an iteration at the finest grid.
 
-    group_size : ranks that share the orientations of the same frames; n_groups : groups of these.
-    batch_frames : frames that are normalised together; it decides how many messages there are.
-    stride : every so many rows are asked for the temperature; while posteriors are wide, up to 8.
-    sentinels : frames that are asked besides those of the problem; every fifth iteration all of them.
-    frame_bytes : of a frame as it was read, in the first iteration of a stage; 0: it is another.
+    group_size : ranks that share the orientations of the same frames; n_groups : number of such groups.
+    batch_frames : frames that are normalised together; determines the number of messages.
+    stride : the temperature uses every ``stride``-th row; up to 8 while posteriors are wide.
+    sentinels : frames oriented in addition to those of the problem; all of them every fifth iteration.
+    frame_bytes : of a frame as it was read, for the first iteration of a stage; 0: for any other iteration.
     """
     n_ranks = group_size * n_groups
     frames = problem.n_frames / n_groups

@@ -1,7 +1,7 @@
-"""Weather: what every rank of a run did when, and how fast, beside the others.
+"""Weather: what every rank of a run did at each time, and how fast compared with the others.
 
-A computational weather plot shows the rate of every rank over time.  Slow nodes are brown rows in it, stalls
-of the file system are red stripes, and frames that cost too much are spots that come again and again.
+A computational weather plot shows the rate of every rank over time.  In it, slow nodes are brown rows, stalls
+of the file system are red stripes, and frames that cost too much are spots that return in every iteration.
 """
 
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orienteer.scaling.stage_lines import RankLines, StageLine, read_stage_lines
 
-# In the order in which they are drawn; work first, then what keeps from it.
+# In the order in which they are drawn: first work, then the stages that interrupt it.
 STAGES = (
     "orient", "temperature", "solve", "phase", "nuisances", "sentinels", "refine", "other",
     "read", "wait", "save",
@@ -30,7 +30,7 @@ class Weather:
 
     @classmethod
     def read(cls, run: Path) -> "Weather":
-        """The weather of a run, from the logs in its directory; it may still be going on."""
+        """The weather of a run, from the logs in its directory; the run may still be going on."""
         return cls(tuple(read_stage_lines(run)))
 
     @cached_property
@@ -40,13 +40,13 @@ class Weather:
 
     @cached_property
     def seconds(self) -> float:
-        """From the first stage to the end of the last."""
+        """Seconds from the first stage to the end of the last."""
         ends = [line.end for rank in self.ranks for line in rank.lines]
         return max(ends, default=self.start) - self.start
 
     @cached_property
     def iterations(self) -> dict[int, float]:
-        """When each iteration began for the last time, s since :attr:`start`."""
+        """When each iteration began, s since :attr:`start`; if it was done again, the last time."""
         began: dict[int, float] = {}
         for rank in self.ranks:
             seen: dict[int, float] = {}
@@ -61,7 +61,7 @@ class Weather:
 
     @cached_property
     def batches(self) -> list[tuple[int, StageLine]]:
-        """Row of the rank and line of every batch of frames that was oriented."""
+        """Index of the rank, and line, of every batch of frames that was oriented."""
         return [
             (row, line)
             for row, rank in enumerate(self.ranks)
@@ -71,10 +71,10 @@ class Weather:
 
     @cached_property
     def rates(self) -> dict[int, NDArray[np.float64]]:
-        """Of every iteration, frames per second (R,) of each rank while it oriented; NaN where it did not.
+        """For every iteration, frames per second (R,) of each rank while it oriented; NaN if it did not.
 
-        It is the median of the batches: one that costs too much does not make a rank slow.  Where ranks share
-        the orientations of the same frames, frames count times the pieces of work that a rank has claimed.
+        The rate is the median over batches, so that one costly batch does not make a rank slow.  If ranks
+        share the orientations of the same frames, frames count times the pieces of work that a rank claimed.
         """
         each: dict[tuple[int, int], list[float]] = defaultdict(list)
         for row, line in self.batches:
@@ -86,15 +86,15 @@ class Weather:
 
     @cached_property
     def usual_rate(self) -> dict[int, float]:
-        """Frames per second that a rank usually does, by iteration: poses become more, and all slower."""
+        """Median frames per second of a rank, by iteration; it falls as the grid of poses becomes finer."""
         return {number: float(np.nanmedian(rate)) for number, rate in self.rates.items()}
 
     @cached_property
     def relative_rate(self) -> NDArray[np.float64]:
-        """(R,) rate of each rank over that of all ranks, the median over iterations; NaN: it did nothing."""
+        """(R,) rate of each rank relative to all ranks, the median over iterations; NaN: it did nothing."""
         if not self.rates:
             return np.full(len(self.ranks), np.nan)
-        # Of two ranks the faster one shows what can be had.
+        # With two ranks, a median would hide the slow one: compare with the faster one.
         pick = np.nanmax if len(self.ranks) == 2 else np.nanmedian
         each = np.array([rate / pick(rate) for rate in self.rates.values() if np.isfinite(rate).any()])
         with np.errstate(invalid="ignore"):
@@ -106,7 +106,7 @@ class Weather:
 
     @cached_property
     def shares(self) -> dict[str, NDArray[np.float64]]:
-        """Of every stage, its share (R,) of the time in which each rank was there."""
+        """For every stage, its share (R,) of the time in which each rank existed."""
         sums = {name: np.zeros(len(self.ranks)) for name in STAGES}
         for row, rank in enumerate(self.ranks):
             if not rank.lines:
@@ -138,7 +138,7 @@ class Weather:
                 covered = _covered(first, last, at)
                 spent[number, at] += covered
                 outer = outer[: line.depth]
-                if outer:  # it has lost this time
+                if outer:  # the enclosing stage did not use this time itself
                     spent[outer[-1], at] -= covered
                 outer.append(number)
                 if line.stage == "orient" and line.frames and line.iteration in self.usual_rate:

@@ -7,7 +7,7 @@ from orienteer.compute.words import in_bytes
 from orienteer.scaling.prediction import Prediction
 from orienteer.scaling.reference_sharing import choose_slices
 
-# Stages that are told together, in the order in which they are done.
+# Stages that are shown together, in the order in which they are done.
 _TOLD = {
     "slices": ("expand", "insert"),
     "scores and merges": ("score", "posterior", "fluence", "merge"),
@@ -18,7 +18,7 @@ _TOLD = {
 
 
 def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str, str]]:
-    """Names and values in words.  alone : the same problem on one rank."""
+    """Names and values of a prediction in words.  alone : the same problem on one rank."""
     problem, machine = found.problem, found.machine
     n_nodes = -(-found.n_ranks // machine.ranks_per_node)
     assumed = " (assumed)" if machine.network.is_assumed else ""
@@ -44,7 +44,7 @@ def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str,
             "one rank alone",
             f"about {alone.seconds:.2g} s, {faster:.3g} times as long: an efficiency of "
             f"{faster / found.n_ranks:.0%}"
-            + ("" if faster > 1 else ". It would be sooner done; take fewer nodes"),
+            + ("" if faster > 1 else ". One rank alone is not slower; take fewer nodes"),
         ),
         (
             "memory of a rank",
@@ -55,12 +55,12 @@ def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str,
         ("a rank sends", f"{in_bytes(found.traffic.n_bytes)} an iteration" + (f": {sent}" if sent else "")),
         *references,
         ("rates", machine.rates.source),
-        ("taken for granted", f"{machine.network.source}; work that is even"),
+        ("taken for granted", f"{machine.network.source}; evenly spread work"),
     ]
 
 
 def prediction_json(found: Prediction, alone: Prediction) -> dict[str, Any]:
-    """All numbers by name."""
+    """All numbers of a prediction by name."""
     references = {}
     if found.problem.method == "mtip":
         choice = choose_slices(found)
