@@ -74,5 +74,5 @@ def test_poses_of_other_frames_are_refused() -> None:
 
 def test_a_run_that_has_not_begun_orients_nothing(good_run: Run, tmp_path: Path) -> None:
     run = Run.create(tmp_path / "new", good_run.source, good_run.settings, device="cpu")
-    with pytest.raises(OrienteerError, match="no reconstruction in it"):
+    with pytest.raises(OrienteerError, match="holds no reconstruction"):
         finished_emc(run, good_run.source)

@@ -247,7 +247,7 @@ def test_phases_that_do_not_repeat_so_far_are_told(good: Validation) -> None:
 
 
 def test_phasing_is_blamed_where_intensities_agree_and_densities_do_not(good: Validation) -> None:
-    words = "it is the phasing that limits the claim"
+    words = "phasing limits the claim"
     assert not any(words in remark for remark in good.remarks)
     assert good.maps is not None
     coarse = Resolution(3 * good.maps.resolutions["0.143"].resolution_A, 0.0, False, "")  # type: ignore[operator]

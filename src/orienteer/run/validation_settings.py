@@ -13,7 +13,7 @@ class ValidationSettings(Section):
     """
 
     sentinels: float = Field(
-        default=0.05, ge=0, lt=0.5, description="Share of frames that neither half sees; both orient them."
+        default=0.05, ge=0, lt=0.5, description="Share of frames left out of both halves; both orient them."
     )
     replicates: int = Field(
         default=32,

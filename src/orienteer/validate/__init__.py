@@ -1,1 +1,1 @@
-"""How good a result is, from the data alone: half sets, agreement, coverage, errors."""
+"""How good a result is, judged by the data alone: half sets, agreement, coverage, errors."""

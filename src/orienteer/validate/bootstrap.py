@@ -1,18 +1,18 @@
-"""How far every voxel of an intensity is to be trusted: frames are drawn again, and merged again.
+"""The error of every voxel of an intensity, by a bootstrap over the frames.
 
-Frames are parted at random into groups, and each group is merged by itself.  A bootstrap would draw groups
-with repetition and add up what they have merged, very often; how far its results scatter follows from the
-groups themselves, so that nothing has to be drawn.  With E_g the photons that group g has more than expected
-and X_g its exposure, the intensity is corrected by r = sum E_g / sum X_g, and in the limit of many draws
+Frames are divided at random into groups, and each group is merged separately.  A bootstrap would draw groups
+with repetition many times, and add up their merges.  The scatter of its results follows from the groups
+directly, so nothing has to be drawn.  With E_g the photons of group g in excess of the expected ones and X_g
+its exposure, the intensity is corrected by r = sum E_g / sum X_g, and in the limit of many draws
 
     var(r) = G / (G - 1) * sum (E_g - r X_g)^2 / (sum X_g)^2
 
-(the infinitesimal jackknife, Efron 1982).  Poses stay as they are: it is the error that comes from the number
-of frames and photons.  Errors of poses that all frames share, and of the model of the experiment, are not in
-it; nor is the filter with which a reconstruction keeps what its halves agree about.
+(the infinitesimal jackknife, Efron 1982).  Poses stay fixed, so this is the error from the limited number of
+frames and photons.  It does not include errors of poses that all frames share, errors of the model of the
+experiment, or the filter by which a reconstruction keeps what its halves agree about.
 
-A voxel with a handful of photons cannot tell how much it scatters; there the spread of its shell decides,
-which is known as a multiple of that of photon counting.
+The scatter of a voxel with only a few photons is not reliable.  There the variance is taken from its shell,
+as a multiple of the variance of photon counting.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from orienteer.source.base import Source
 from orienteer.validate.remerging import Remerging
 from orienteer.volume.volume import Volume
 
-# Fewer frames than this, in effect, do not say how much they scatter.
+# Voxels with fewer effective frames than this get no error.
 FEWEST_FRAMES = 8.0
-# What the shell says counts as much as so many frames or photons of the voxel itself.
+# The variance of the shell has the weight of this many frames or photons of the voxel itself.
 _SHELL_COUNTS = 10.0
 _SHARE_OF_MEMORY = 0.25
 _BYTES_PER_VOXEL = 32  # of the sums of a group on the device
@@ -47,10 +47,10 @@ _BYTES_PER_VOXEL = 32  # of the sums of a group on the device
 class Bootstrap:
     """An intensity with the error of every voxel.
 
-    intensity : all frames merged once at their poses, in the unit of the intensity that was given.
-    error : standard deviation of each voxel of that; NaN where too few frames have data to tell.
-    frames : (n, n, n) float32, number of frames, in effect, that each voxel rests on.
-    replicates, seed : the number of groups, and the seed that parts the frames.
+    intensity : all frames merged once at their poses, in the unit of the given intensity.
+    error : standard deviation of each of its voxels; NaN where too few frames have data.
+    frames : (n, n, n) float32, effective number of frames in each voxel.
+    replicates, seed : the number of groups, and the seed by which frames are assigned to them.
     """
 
     intensity: Volume
@@ -82,20 +82,20 @@ def bootstrap_intensity(
     seed: int = 0,
     device: DeviceName = "auto",
 ) -> Bootstrap:
-    """The intensity of all frames at their poses, and how much it depends on which frames there were.
+    """Merge all frames at their poses, and find how much the intensity depends on the choice of frames.
 
     source : the frames.
-    orientations : columns of a run: ``event_id``, ``quaternion``, ``fluence``, and ``model`` (-1: not merged)
-        and ``sentinel`` where there are any.  Frames that are missing there count nothing.
-    intensity : in reciprocal space, what the frames were oriented by; its grid is that of the result.
+    orientations : columns of a run: ``event_id``, ``quaternion``, ``fluence``, and if present ``model`` (-1:
+        not merged) and ``sentinel``.  Frames that are missing there are not merged.
+    intensity : in reciprocal space, by which the frames were oriented; the result has the same grid.
     pixels : of the source.
     background : (U,) photons per shot at the pixels, or None.
-    replicates : groups that the frames are parted into; errors are then known to 1 / sqrt(2 replicates).
-    seed : of the parting.
+    replicates : number of groups of frames; the relative error of the errors is 1 / sqrt(2 replicates).
+    seed : of the assignment of frames to groups.
     """
     if replicates < 2:
         raise OrienteerError(
-            f"{counted(replicates, 'group')} of frames show no spread.", "Take at least 2; 32 are usual."
+            f"{counted(replicates, 'group')} of frames show no spread.", "Use at least 2; 32 are usual."
         )
     if intensity.space != "reciprocal" or len(set(intensity.shape)) != 1:
         raise OrienteerError(f"an intensity in a cube of reciprocal space is needed, not {intensity!r}.")
@@ -127,12 +127,12 @@ def _steadied(
     variance: NDArray[np.float64], exposure: NDArray[np.float64], relative: NDArray[np.float64],
     frames: NDArray[np.float64], known: NDArray[np.bool_],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Variances (n, n, n), mixed with what their shell expects where frames or photons are few.
+    """Variances (n, n, n), mixed with the variance expected from their shell where frames or photons are few.
 
     exposure : photons that the radial mean would have given; relative : the intensity over the radial mean.
-    known : voxels whose variance says something.
+    known : voxels with enough frames for a variance of their own.
     """
-    # A voxel without photons is not one without error: one photon of the radial mean is added to each.
+    # A voxel without photons still has an error: add one photon of the radial mean to each.
     photons = exposure * relative + 1
     counting = photons / (exposure + 1) ** 2
     ratio = np.where(known, variance / counting, np.nan)
@@ -146,35 +146,35 @@ def _steadied(
 
 
 class _Spread:
-    """Sums over groups of what they have merged, and of its squares and products, on the device."""
+    """Sums over groups of their merged values, and of the squares and products of these, on the device."""
 
     def __init__(self) -> None:
         self.n = 0
         self._sums: Any = 0.0
 
     def add(self, merged: Array) -> None:
-        """Take what one more group has merged, (n, n, n, 2)."""
+        """Add the sums of one more group, (n, n, n, 2)."""
         excess, exposure = merged[..., 0], merged[..., 1]
         self.n += 1
         terms = (excess, exposure, excess * excess, excess * exposure, exposure * exposure)
         self._sums = list(terms) if self.n == 1 else [a + b for a, b in zip(self._sums, terms, strict=True)]
 
     def solved(self) -> tuple[NDArray[np.float64], ...]:
-        """Correction, its variance, exposure and frames in effect, (n, n, n) each; 0 where nothing is."""
+        """Correction, its variance, exposure and effective frames, (n, n, n) each; 0 without data."""
         E, X, EE, EX, XX = (to_numpy(total) for total in self._sums)
         seen = X > 1e-12
         inverse = np.divide(1.0, X, out=np.zeros_like(X), where=seen)
         r = E * inverse
         part = self.n / (self.n - 1)
         variance = part * np.maximum(EE - 2 * r * EX + r * r * XX, 0.0) * inverse**2
-        # As many frames of equal exposure would differ as much between groups.
+        # The number of frames of equal exposure whose sums would scatter as much between groups.
         spread = part * (XX - X * X / self.n)
         frames = np.divide(X * X, spread, out=np.zeros_like(X), where=seen & (spread > 1e-12 * X * X))
         return r, variance, X, frames
 
 
 def _turns(n_groups: int, merging: Remerging) -> list[range]:
-    """Groups that are merged together while the frames are read once: as many as memory holds."""
+    """Ranges of groups that are merged in one pass over the frames, each as large as memory allows."""
     room = _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30
     if merging.device == "cuda":
         room = 0.5 * float(merging.xp.cuda.runtime.memGetInfo()[0])

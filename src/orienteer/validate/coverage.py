@@ -1,7 +1,7 @@
-"""In which directions of the particle data exist at a given resolution, and how much.
+"""Coverage: how much data there is in each direction of the particle at a given resolution.
 
-A frame samples a circle of the sphere |q| = const.  Frames that all show the particle from one side leave
-directions of which nothing is known, and a resolution that is a mean over all directions does not tell.
+A frame samples a circle on the sphere |q| = const.  If all frames show the particle from one side, there are
+directions without any data, which a resolution that averages over all directions does not show.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import PointGroup, as_point_group
 from orienteer.orientation.quaternion import inverse, rotate, to_matrix
 
-# Points of the circle of a frame that are looked at for each cell that it crosses.
+# Points of the circle of a frame that are counted for each cell that it crosses.
 _POINTS_PER_CELL = 3.0
 _FRAMES_AT_ONCE = 1 << 22  # points
 
 
 @dataclass(frozen=True)
 class SphereCells:
-    """A sphere cut into nearly square cells: bands of one width, each cut into cells as wide as high.
+    """A sphere divided into nearly square cells: bands of equal width, each cut into cells as wide as high.
 
     width_deg : of a cell.
     """
@@ -34,7 +34,7 @@ class SphereCells:
         """Number of bands, cells in each, and number of the first cell of each."""
         n_bands = max(2, int(np.ceil(180 / self.width_deg)))
         middle = (np.arange(n_bands) + 0.5) * np.pi / n_bands
-        # Their number is even, so that opposite directions lie in opposite cells.
+        # An even number of cells in each band, so that opposite directions lie in opposite cells.
         cells = 2 * np.maximum(2, np.rint(n_bands * np.sin(middle))).astype(np.int64)
         return n_bands, cells, np.concatenate([[0], np.cumsum(cells)])
 
@@ -43,7 +43,7 @@ class SphereCells:
 
     @cached_property
     def areas(self) -> NDArray[np.float64]:
-        """(C,) share of the sphere that each cell covers."""
+        """(C,) share of the sphere in each cell."""
         n_bands, cells, _ = self._bands
         edges = np.cos(np.linspace(0, np.pi, n_bands + 1))
         return np.repeat((edges[:-1] - edges[1:]) / 2 / cells, cells)
@@ -90,31 +90,31 @@ class Coverage:
 
     @property
     def empty_share(self) -> float:
-        """Share of all directions of which there are no data at all."""
+        """Share of all directions without any data."""
         return float(self.areas[self.density == 0].sum())
 
     @property
     def worst_direction(self) -> NDArray[np.float64]:
-        """(3,) the direction with the least data around it; of empty ones the farthest from data.
+        """(3,) the direction with the least data around it; of empty ones, the farthest from any data.
 
-        Its opposite is as good.
+        By Friedel's law the opposite direction is equivalent.
         """
         least = np.flatnonzero(self._around == self._around.min())
         return np.asarray(self.directions[least[np.argmax(self._gaps_deg[least])]])
 
     @property
     def largest_gap_deg(self) -> float:
-        """Half the opening of the widest cone of directions without data; 0 when there is none."""
+        """Half the opening angle of the widest cone of directions without data; 0 if there is none."""
         return float(self._gaps_deg.max())
 
     @property
     def worst_density(self) -> float:
-        """The density around that direction, a cell and its neighbours."""
+        """The mean density in the cell of the worst direction and its neighbours."""
         return float(self._around.min())
 
     @cached_property
     def _gaps_deg(self) -> NDArray[np.float64]:
-        """(C,) how far the nearest direction with data is."""
+        """(C,) angle to the nearest direction with data."""
         from scipy.spatial import KDTree
 
         filled = self.density > 0
@@ -125,7 +125,7 @@ class Coverage:
 
     @cached_property
     def _around(self) -> NDArray[np.float64]:
-        """(C,) mean density of each cell and its neighbours: single cells are empty by chance."""
+        """(C,) mean density of each cell and its neighbours, because single cells may be empty by chance."""
         from scipy.spatial import KDTree
 
         reach = 2 * np.sin(np.radians(1.6 * self.cell_deg) / 2)
@@ -148,13 +148,13 @@ def coverage(
     correction: ArrayLike | None = None,
     group: PointGroup | str = "C1",
 ) -> Coverage:
-    """Where on the sphere |q| = radius_inv_A frames have data.
+    """How much data the frames have in each direction of the sphere |q| = radius_inv_A.
 
     quaternions : (N, 4) orientations of the frames, scalar first; they turn the particle.
     q_inv_A : (P, 3) scattering vectors of the pixels that may be used, in the laboratory.
-    diameter_A : of the particle: a cell is as wide as a speckle.
-    weights : (N,) how much each frame counts, such as its fluence; by default all the same.
-    correction : (P,) how sensitive each pixel is; by default all the same.
+    diameter_A : of the particle; a cell is as wide as a speckle.
+    weights : (N,) weight of each frame, such as its fluence; by default all equal.
+    correction : (P,) sensitivity of each pixel; by default all equal.
     """
     poses = np.atleast_2d(np.asarray(quaternions, np.float64))
     q = np.asarray(q_inv_A, np.float64).reshape(-1, 3)
@@ -182,7 +182,7 @@ def coverage(
         share_of_frame = np.outer(own[some], share).ravel()
         density += np.bincount(cells.index(seen).ravel(), share_of_frame, minlength=len(cells))
     density /= cells.areas
-    # By Friedel's law the opposite direction is measured, too.
+    # By Friedel's law the opposite direction is measured as well.
     density = density + density[cells.index(-cells.centres)]
     density = _symmetric(cells, density, as_point_group(group))
     mean = float((density * cells.areas).sum())
@@ -194,7 +194,7 @@ def coverage(
 def _thinned(
     q: NDArray[np.float64], weight: NDArray[np.float64], cell_deg: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """One point for every few pixels of the circle that lie together, with their weight: (p, 3) and (p,)."""
+    """Replace neighbouring pixels on the circle by one point with their total weight: (p, 3) and (p,)."""
     n = int(np.ceil(_POINTS_PER_CELL * 360 / cell_deg))
     turn = np.mod(np.arctan2(q[:, 1], q[:, 0]) / (2 * np.pi), 1.0)
     place = np.minimum((turn * n).astype(np.int64), n - 1)

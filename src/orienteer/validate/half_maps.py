@@ -1,4 +1,4 @@
-"""The densities of two halves, one brought onto the other, and the resolution to which they agree."""
+"""The densities of two halves, one aligned to the other, and the resolution to which they agree."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +20,7 @@ from orienteer.volume.volume import Volume
 CURVES = ("corrected", "masked", "unmasked", "randomised", "half_bit")
 # Names of the files of the two densities and the mask.
 MAP_FILES = ("density_half_1.mrc", "density_half_2.mrc", "mask.mrc")
-# What is told of half maps where there are none.
+# Description of half maps if there are none.
 NO_MAPS: dict[str, Any] = {"resolutions_A": dict.fromkeys(CRITERIA), "fsc": None, "alignment": None}
 
 
@@ -28,12 +28,12 @@ NO_MAPS: dict[str, Any] = {"resolutions_A": dict.fromkeys(CRITERIA), "fsc": None
 class HalfMaps:
     """Two densities on one grid, and how far they agree.
 
-    first, second : the second is turned, shifted and, where needed, mirrored onto the first.
+    first, second : the second is turned, shifted and, if needed, mirrored onto the first.
     mask : soft, around the mean of the two.
     curves : Fourier shell correlations up to the edge of the data; ``corrected`` is the one to quote.
     half_bit : (S,) the half-bit threshold at each shell.
     resolutions : of the corrected curve, by criterion.
-    alignment : how the second was brought onto the first.
+    alignment : how the second was aligned to the first.
     """
 
     first: Volume
@@ -49,7 +49,7 @@ class HalfMaps:
         return dict(zip(MAP_FILES, (self.first, self.second, self.mask), strict=True))
 
     def describe(self) -> dict[str, Any]:
-        """Everything but the volumes, as ``validation.json`` has it."""
+        """The entries of ``validation.json``: everything except the volumes."""
         curves, alignment = self.curves, self.alignment
         compared = (curves.corrected, curves.masked, curves.unmasked, curves.random)
         values = (*(curve.correlation for curve in compared), self.half_bit)
@@ -76,15 +76,14 @@ def compare_half_maps(
     agrees_to_A: float = 0.0, order: int = 1, seed: int = 0, n_draws: int = 3,
     near: NDArray[np.float64] | None = None,
 ) -> HalfMaps:  # fmt: skip
-    """Bring two densities onto each other and compare them shell by shell.
+    """Align two densities and compare them shell by shell.
 
-    supports : outside of which they were made to be 0, on their grids.
-    edge_A : full period of the edge of the data; what densities hold beyond, no frame has shown, and it is
-        left out.
+    supports : phasing has set the densities to 0 outside of these, on their grids.
+    edge_A : full period of the edge of the data; what densities hold beyond was not measured and is left out.
     agrees_to_A : full period to which the data of the halves agree before any phasing; 0: not known.
-    order : of the symmetry that both were given.
-    seed, n_draws : of the random phases that show what supports and mask add.
-    near : (4,), the rotation that brings the intensity of the second onto that of the first; None: unknown.
+    order : of the symmetry that was given to both.
+    seed, n_draws : of the random phases that show how much correlation supports and mask add.
+    near : (4,), the rotation that turns the intensity of the second onto that of the first; None: unknown.
     """
     end_inv_A = 1 / edge_A if edge_A else np.inf
     alignment = align_densities(*(_within(volume, end_inv_A) for volume in (first, second)), near=near)
@@ -110,7 +109,7 @@ def compare_half_maps(
 
 
 def _within(density: Volume, end_inv_A: float) -> Volume:
-    """A density in a cube without the waves beyond an edge."""
+    """A density without its Fourier components beyond an edge."""
     if np.isinf(end_inv_A):
         return density
     n, voxel_A = density.shape[0], float(density.voxel_size[0])
@@ -118,7 +117,7 @@ def _within(density: Volume, end_inv_A: float) -> Volume:
 
 
 def _moved_supports(supports: tuple[Volume, Volume], alignment: DensityAlignment) -> tuple[Array, Array]:
-    """Supports on the grid of the comparison, the second brought onto the first as its density was."""
+    """Supports on the grid of the comparison; the second is moved in the same way as its density."""
     first, second, voxel_A, _ = on_one_grid(*supports)
     moved = move_density(second.values, alignment.quaternion, alignment.shift_A / voxel_A, alignment.hand)
     return first.values > 0.5, moved > 0.5

@@ -1,4 +1,4 @@
-"""The density of a run, and of each half, phased by itself: its own starts, its own support, its own size."""
+"""Phase a run, and each half separately: with its own starts, its own support and its own size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def half_phase_seed(seed: int, half: int) -> int:
 
 
 def phase_settings_for(run: Run, given: PhaseSettings | None = None) -> PhaseSettings:
-    """The settings of the phasing; a symmetry that the run was given or has found holds for the density."""
+    """The settings of the phasing; unless a symmetry is given, that of the density of the run is used."""
     settings = given or PhaseSettings()
     told = run.density_group.name
     if "symmetry" in settings.model_fields_set or told == settings.symmetry:
@@ -35,9 +35,9 @@ def phase_settings_for(run: Run, given: PhaseSettings | None = None) -> PhaseSet
 
 
 def phase_run(run: Run, settings: PhaseSettings | None = None, device: DeviceName = "auto") -> Phasing:
-    """The density of all frames of a run, written into its folder; one that is there already is taken.
+    """Phase a run of all frames and write the density into its folder, or open the density that is there.
 
-    It is whoever phased it before that knows why, so that it is taken however it was made.
+    An existing density is used whatever its settings were: the user may have phased the run by hand.
     """
     if (run.path / DESCRIPTION).exists():
         return Phasing.open(run.path)
@@ -55,11 +55,11 @@ def phase_half(
     diameter_A: float = 0.0,
     model: int = 1,
 ) -> Phasing:
-    """The density of a half, written into its folder; one that was found before in the same way is taken.
+    """Phase a half and write the density into its folder, or open one that was made with the same settings.
 
-    model : of several, counted from 1; the densities of others than the first have a folder below.
-    diameter_A : what the run itself has found out about the size of the particle, which holds where none is
-        given: it has seen single frames, and knows it better than the intensity does.
+    model : counted from 1; densities of models after the first have a folder of their own below.
+    diameter_A : of the particle, as found by the run from single frames, which show it better than the
+        intensity does; used if the settings give none.
     """
     if diameter_A and not settings.diameter_A:
         settings = settings.model_copy(update={"diameter_A": diameter_A})

@@ -1,9 +1,9 @@
-"""One half of a validation in a process of its own: it is reconstructed, asked about the sentinels, phased.
+"""One half of a validation in a process of its own: reconstruct it, orient the sentinels, phase it.
 
-``python -m orienteer.validate.half_process`` reads one line of JSON, works, and ends.  What it has found lies
-in the folder of the half, as if the process that validates had done it.  When that one ends in whatever way,
-its end of the pipe closes, and this one stops as any run does, with everything kept.  When all is done it
-says so on its standard output: to let go of a card takes a while, for which nobody has to wait.
+``python -m orienteer.validate.half_process`` reads one line of JSON, works, and ends.  It writes its results
+into the folder of the half, as the validating process would.  If that process ends, in whatever way, its end
+of the pipe closes, and this one stops as any run does, with everything saved.  When all is done, it reports
+so on its standard output, because its end would come later: it takes a while to release the GPU.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from orienteer.validate.half_sets import split
 from orienteer.validate.halves import said_at_end
 from orienteer.validate.kept_models import kept_model
 
-# What a process says when its work is done.
+# The line that a process prints when its work is done.
 DONE = b"done"
 
 
@@ -36,9 +36,9 @@ def work_on_half(
     path: str, half: int, settings: ValidationSettings, phasing: PhaseSettings, device: Any,
     lead: bool = False,
 ) -> None:  # fmt: skip
-    """Bring a half, 1 or 2, of a run to its density.
+    """Reconstruct and phase a half, 1 or 2, of a run.
 
-    path : of the run of all frames, which need not have come to its end.
+    path : of the run of all frames, which need not have finished.
     lead : whether that run waits for the map of this half.
     """
     whole = Run.open(path)
@@ -53,12 +53,12 @@ def work_on_half(
     for _ in run.iterate():
         pass
     told = kept_model(run, parts.sentinels)
-    if told is not None and len(run.volumes()) == 1:  # of several states, all of them say which is which
+    if told is not None and len(run.volumes()) == 1:  # several states must be paired first
         phase_half(run, phasing, half_phase_seed(whole.seed, half), device, told.diameter_A)
 
 
 def main() -> None:
-    """Do what the line on the standard input says."""
+    """Do the work that the line on the standard input describes."""
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=end_with_the_other, daemon=True).start()
     if order["device"] != "cpu":
@@ -76,23 +76,23 @@ def main() -> None:
 
 
 def say_done() -> None:
-    """Tell whoever waits that all files are there."""
+    """Report to the waiting process that all files are written."""
     sys.stdout.buffer.write(DONE + b"\n")
     sys.stdout.flush()
 
 
 def wake_card() -> None:
-    """Load what takes long before a card does its first work; meanwhile frames are read and looked at."""
+    """Load the GPU libraries, which takes long, while the main thread reads frames."""
     cupy = import_cupy()
     if cupy is not None:
-        with suppress(Exception):  # whoever needs the card says what is wrong with it
+        with suppress(Exception):  # a fault of the GPU is reported when it is first needed
             one = cupy.ones((2, 2), dtype=cupy.float32)
             cupy.fft.fftn(one @ one)
 
 
 def end_with_the_other() -> None:
     """Stop this process when the other end of its standard input closes."""
-    while os.read(sys.stdin.fileno(), 1):  # not through Python's buffer, whose lock would outlive the others
+    while os.read(sys.stdin.fileno(), 1):  # not sys.stdin.read: its lock would still be held at exit
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

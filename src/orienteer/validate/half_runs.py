@@ -1,8 +1,8 @@
-"""Two runs that know nothing of each other, one for each half of the frames.
+"""Two runs that share no information, one for each half of the frames.
 
-They lie below the run that is validated, ``validation/half_1`` and ``validation/half_2``, and are runs like
-any other: they can be stopped, resumed and looked at.  Each has its own seed, its own random start, its own
-estimate of the size of the particle and its own choice of frames.
+Their folders, ``validation/half_1`` and ``validation/half_2``, are inside that of the validated run.  They
+are ordinary runs, which can be stopped, resumed and looked at.  Each has its own seed, its own random start,
+its own estimate of the size of the particle and its own choice of frames.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orienteer.compute.arrays import DeviceName
     from orienteer.run.method import Step
 
-# "half" in ASCII: sets these seeds apart from all others that are drawn from the seed of a run.
+# "half" in ASCII: keeps these seeds different from all others that are drawn from the seed of a run.
 _SPAWN_KEY = 0x68616C66
 
 
@@ -52,16 +52,16 @@ def half_runs(
     device: DeviceName | None = None,
     restart: bool = False,
 ) -> tuple[Run, Run]:
-    """The runs of the two halves with the settings of a run; begun, or found where they were begun.
+    """Begin the runs of the two halves with the settings of a run, or open those that were begun.
 
     parts : its data in halves.
-    folder : where they lie; by default in ``validation`` below the run.
-    device : where they are worked on; by default where the run was.
+    folder : for both; by default ``validation`` in the folder of the run.
+    device : where to compute; by default the device of the run.
     restart : begin anew, and lose what the halves have done.
     """
     place = run.path / VALIDATION if folder is None else folder
     section = run.settings
-    if getattr(section, "models", 1) == "auto":  # a half looks for as many states as all frames have shown
+    if getattr(section, "models", 1) == "auto":  # a half looks for as many states as the run has found
         section = section.model_copy(update={"models": len(run.volumes())})
     if getattr(section, "dragonfly_output", False):
         section = section.model_copy(update={"dragonfly_output": False})
@@ -77,7 +77,7 @@ def half_runs(
 
 
 def iterate_halves(runs: tuple[Run, Run]) -> Generator[HalfStep]:
-    """Do the steps that are left, one half after the other; stops and goes on as any run does."""
+    """Do the remaining steps, one half after the other; can be stopped and resumed like any run."""
     for half, run in enumerate(runs, start=1):
         with closing(run.iterate()) as steps:
             for step in steps:

@@ -1,9 +1,9 @@
-"""Two halves of a data set that no run sees together, and frames that neither half holds.
+"""Divide a data set into two halves, which no run sees together, and sentinels, which are in neither half.
 
-A hash of the event id decides, so that a frame lies in the same half in every run, on every machine and in
-whatever order the frames come; a frame that was stored twice lies twice in the same half.  It is another
-hash than the one by which a run orients each half of its frames by the model of the other: those two halves
-share a start and meet each other in every iteration, so that their agreement proves nothing about noise.
+A hash of the event id decides, so that a frame is in the same half in every run, on every machine and in any
+order of the frames; two copies of a frame are in the same half.  It is not the hash by which a run divides
+its own frames, to orient each half by the model of the other: those two halves share a start and affect each
+other in every iteration, so their agreement does not exclude common noise.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from orienteer.reconstruction.model.halves import hash_of_events
 from orienteer.source.base import Source
 from orienteer.source.part import PartOfSource
 
-# 0 and 1 are the salts by which a run parts its own frames.
+# The salts 0 and 1 are used to divide the frames of a run.
 _SALT_OF_HALVES, _SALT_OF_SENTINELS = 2, 3
 _PLACES = 1 << 20
 SENTINEL = 2
 
 
 def part_of_events(event_id: NDArray[np.uint64], sentinels: float = 0.0) -> NDArray[np.int64]:
-    """0 or 1, the half of every event (N,), or 2 for sentinels, which lie in neither.
+    """0 or 1, the half of every event (N,), or 2 for sentinels, which are in neither.
 
-    sentinels : share of the events that lie in neither half.
+    sentinels : share of the events that are in neither half.
 
     >>> part_of_events(np.array([0, 2, 3, 2], dtype=np.uint64)).tolist()
     [1, 0, 0, 0]
@@ -48,20 +48,20 @@ class Parts(NamedTuple):
 
 
 def split(source: Source, sentinels: float = 0.05) -> Parts:
-    """The two halves of a data set, and the frames that neither has.
+    """The two halves of a data set, and the sentinels.
 
-    sentinels : share of the frames that lie in neither half.
+    sentinels : share of the frames that are in neither half.
     """
     if source.n_frames is None:
         raise OrienteerError(
-            "data without an end cannot be parted in halves.", "Write their frames to a file first."
+            "data without an end cannot be divided into halves.", "Write their frames to a file first."
         )
     part = part_of_events(source.event_ids(), sentinels)
     for number in range(2):
         if not (part == number).any():
             raise OrienteerError(
-                f"{counted(len(part), 'frame')} cannot be parted in halves: one would be empty.",
-                "Give more frames; hundreds are the least that shows a particle.",
+                f"{counted(len(part), 'frame')} cannot be divided into halves: one would be empty.",
+                "Give more frames; a particle needs hundreds at least.",
             )
     names = ("half 1", "half 2", "sentinels")
     return Parts(*(PartOfSource(source, np.flatnonzero(part == i), name) for i, name in enumerate(names)))

@@ -1,4 +1,4 @@
-"""The two halves of a run: their data, their runs, what each says, and how their intensities agree."""
+"""The two halves of a run: their data, their runs, the findings of each, and how their intensities agree."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class Halves:
     """The data of a run in three parts, and the runs of the two halves.
 
-    models : what the halves say that have come to their end in this process, by the name of their folder.
-    lead : whether the run of all frames waits for the maps of the halves, which are then kept for it.
-    agreements : of their intensities, by the model of each, as far as they were compared.
+    models : findings of the halves that have finished in this process, by the name of their folder.
+    lead : whether the run of all frames waits for the maps of the halves; if so, these are stored.
+    agreements : of their intensities, by the model of each half; only those compared so far.
     """
 
     parts: Parts
@@ -46,11 +46,11 @@ class Halves:
 
     @property
     def finished(self) -> bool:
-        """Whether both runs have come to their end."""
+        """Whether both runs have finished."""
         return all(run.finished for run in self.runs)
 
     def ask_when_finished(self) -> None:
-        """Let each half orient the sentinels at its end: opening it again would read all its frames again."""
+        """Let each half orient the sentinels when it finishes: later its frames must be read again."""
 
         def ask(run: Run, method: Method) -> None:
             if (said := said_at_end(run, method, self.parts.sentinels, self.lead)) is not None:
@@ -60,29 +60,30 @@ class Halves:
             run.when_finished = partial(ask, run)
 
     def asked(self, half: int, device: DeviceName) -> HalfModel:
-        """What a half, 0 or 1, says."""
+        """The findings of a half, 0 or 1, with the poses that it gives to the sentinels."""
         run = self.runs[half]
         known = self.models.get(run.path.name) or kept_model(run, self.parts.sentinels)
         return known or ask_half(run, self.parts[half], self.parts.sentinels, device)
 
     def map_of(self, half: int, device: DeviceName) -> HalfMap:
-        """The map of a half, 0 or 1, that has come to its end, as it was kept or as its checkpoint has it.
+        """The map of a finished half, 0 or 1, from its file or else from its checkpoint.
 
-        A kill just after the end of a half leaves no map; an OrienteerError says why it cannot be made again.
+        A kill just after the end of a half leaves no file.  If the map cannot be made again from the
+        checkpoint, an OrienteerError says why.
         """
         run, sentinels = self.runs[half], self.parts.sentinels
         if (kept := kept_map(run)) is not None:
             return kept
         emc = finished_emc(run, self.parts[half], device)
         if run.path.name not in self.models and kept_model(run, sentinels) is None:
-            self.models[run.path.name] = half_model(emc, sentinels)  # while its frames are at hand
+            self.models[run.path.name] = half_model(emc, sentinels)  # now, because its frames are in memory
             keep_model(run, sentinels, self.models[run.path.name])
         return HalfMap.of(emc)
 
     def agreement(
         self, own: tuple[int, ...], models: list[HalfModel], device: DeviceName
     ) -> IntensityAgreement:
-        """How far the intensities of the halves agree, each that of its model ``own``, from 0."""
+        """How far the intensities of the halves agree.  own : the model of each half, counted from 0."""
         if own not in self.agreements:
             first, second = (
                 on_device(measured_intensity(run, model), device)
@@ -90,7 +91,7 @@ class Halves:
             )
             edge, diameter_A = reach_of(models)
             turn = None
-            if len(self.runs[0].volumes()) == 1:  # else poses are of several models
+            if len(self.runs[0].volumes()) == 1:  # otherwise the poses belong to several models
                 within_deg = float(np.degrees(1 / (edge * diameter_A)))
                 turn = turn_between(models[0].poses, models[1].poses, within_deg)
             order = common_group(*self.runs).order
@@ -106,11 +107,11 @@ def begin_halves(
     beside: bool = False,
     lead: bool = False,
 ) -> Halves:
-    """The halves of a finished run, begun or found where they were begun; see :func:`validate`.
+    """Begin the halves of a finished run, or open those that were begun; see :func:`validate`.
 
     restart : begin anew; everything that the halves have done is lost.
-    beside : the run itself need not have come to its end, because the halves are worked on beside it.
-    lead : the run itself waits for what the halves find.
+    beside : the run itself need not have finished, because the halves are worked on at the same time.
+    lead : the run itself waits for the maps of the halves.
     """
     if not beside:
         refuse_unfinished(run)
@@ -121,18 +122,18 @@ def begin_halves(
 
 
 def said_at_end(run: Run, method: Method, sentinels: Source, lead: bool) -> HalfModel | None:
-    """What a half that has come to its end says about the sentinels; it is kept, and its map if it leads."""
+    """The findings of a finished half, with the poses of the sentinels; stored, with its map if it leads."""
     if not isinstance(method, Emc):
         return None
     said = half_model(method, sentinels)
     keep_model(run, sentinels, said)
     if lead:
-        keep_map(run, method)  # last: whoever waits for it wants the other, too
+        keep_map(run, method)  # last: a process that waits for the map needs the model as well
     return said
 
 
 def common_group(*runs: Run) -> PointGroup:
-    """The symmetry that the intensities of all runs have; each may have found its own."""
+    """The symmetry of the intensities of all runs; C1 if they differ, since each may have found its own."""
     groups = {run.group.name for run in runs}
     return PointGroup(groups.pop()) if len(groups) == 1 else PointGroup()
 
@@ -141,13 +142,13 @@ def refuse_unfinished(run: Run) -> None:
     """Refuse a run without a result."""
     if not run.finished:
         raise OrienteerError(
-            f"{run.path}: the run has not come to its end, so that there is no result to validate.",
-            "Go on with the command that began it.",
+            f"{run.path}: the run has not come to its end, so there is no result to validate.",
+            "Finish it first, with the command that began it.",
         )
 
 
 def reach_of(models: list[HalfModel]) -> tuple[float, float]:
-    """The edge of the data in 1/A and the diameter in A that hold for both halves."""
+    """The edge of the data in 1/A and the diameter in A, of each the smaller value of the halves."""
     return min(model.edge_inv_A for model in models), min(model.diameter_A for model in models)
 
 

@@ -1,12 +1,12 @@
-"""The halves first: the run of all frames then begins with what they have found, and not at random.
+"""Halves first: reconstruct the halves before the run of all frames, which then begins with their map.
 
-Two halves that have come to the same structure from random starts of their own have done all of the search.
-The run of all frames only has to orient them against that map, on the finest grid, a few times.  The halves
-know nothing of it, so that their agreement proves as much as before.  Inside of the run, too, frames go on to
-be oriented by a model that has not seen them: a hash of the event parts the frames of every run in the same
-way, and the map of a half has a model for each part.
+If two halves have found the same structure from random starts of their own, the search is done.  The run of
+all frames only has to orient its frames by that map, on the finest grid, a few times.  The halves use nothing
+of the run, so their agreement proves as much as before.  Inside the run, too, each frame is still oriented by
+a model that has not seen it: a hash of the event id divides the frames of every run into the same two sets,
+and the map of a half has a model for each set.
 
-Where the halves do not show the same, the run begins at random, as it would by itself.
+If the halves do not show the same structure, the run begins at random, as it would without them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def can_begin_with_halves(run: Run) -> bool:
-    """Whether all that a run needs to begin with is in the map of a half, and it has not begun yet."""
+    """Whether the map of a half holds all that the run needs for a start, and the run has no step yet."""
     section = run.settings
     return (
         run.method == "emc"
@@ -49,12 +49,12 @@ def can_begin_with_halves(run: Run) -> bool:
 
 
 def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = None) -> bool:
-    """Bring the halves of a run to their end and let the run begin with the map of one of them.
+    """Finish the halves of a run, and let the run begin with the map of one of them.
 
-    halves : of :func:`begin_halves`, which must be told that they lead.
+    halves : from :func:`begin_halves` with ``lead``.
     at_work : processes that work on the halves.
-    Returns whether this call lets the run begin with what the halves show.  One that has begun already, with
-    them or otherwise, goes on as it is, and the answer is False.
+    Returns whether this call has made the run begin with such a map.  A run that has already begun, in
+    whatever way, goes on as it is; the answer is then False.
     """
     if not can_begin_with_halves(run):
         return False
@@ -70,12 +70,12 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
             at_work.wait_until(
                 lambda: all(place_of_map(half).exists() and half.finished for half in halves.runs)
             )
-        for _ in iterate_halves(halves.runs):  # what a process has left undone
+        for _ in iterate_halves(halves.runs):  # steps that a failed process has left
             pass
         try:
             found = common_map(halves, method.device)
         except OrienteerError as error:
-            method.remarks.append(f"The halves lead nobody, and this run begins at random: {error.message}")
+            method.remarks.append(f"The halves give no map, so this run begins at random: {error.message}")
             return
         if found is not None:
             begin_from(method, found.learnt, stage_for(found, method.stages))
@@ -85,7 +85,7 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
             method.remarks.append("This run begins with the map on which two halves of its frames agree.")
             is_begun = True
 
-    if at_work is not None:  # they come to the card first, and this run makes itself ready meanwhile
+    if at_work is not None:  # let the halves begin on the GPU first; this run prepares itself meanwhile
         at_work.wait_until(lambda: all(RunDirectory(half.path).events.exists() for half in halves.runs))
     run.begin_with(begin)
     for half in halves.runs:
@@ -94,15 +94,15 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
 
 
 def common_map(halves: Halves, device: DeviceName) -> HalfMap | None:
-    """The map of the half whose frames were oriented at the finer resolution; None: they show not the same.
+    """The map of the half whose frames were oriented at the finer resolution; None if the halves disagree.
 
-    It lies as that half does.  A mean of both would have less noise, and be blurred by the turn.
-    A half whose map is lost is an OrienteerError.
+    It has the orientation of that half.  A mean of both maps would have less noise, but be blurred by the
+    rotation of one onto the other.  If the map of a half is lost, an OrienteerError is raised.
     """
     with ThreadPoolExecutor(max_workers=1) as pool:
         reading = pool.submit(lambda: [halves.map_of(half, device) for half in range(2)])
         if not all(place_of_map(half).exists() for half in halves.runs):
-            reading.result()  # it is made again, and what the half says comes with it
+            reading.result()  # makes the map again, and with it the findings of the half
         models = [halves.asked(half, device) for half in range(2)]
         if halves.agreement((0, 0), models, device).agrees_to_A is None:
             return None
@@ -112,7 +112,8 @@ def common_map(halves: Halves, device: DeviceName) -> HalfMap | None:
 def stage_for(found: HalfMap, stages: Sequence[Stage]) -> int:
     """The last stage that orients frames at no finer resolution than the half did.
 
-    Runs differ a little in the diameter that they find, and so in the radii between the first and the last.
+    Resolutions must be compared, not numbers of stages: runs find slightly different diameters, which shift
+    the radii of the stages between the first and the last.
     """
     reached = [stage.scored_inv_A <= found.scored_inv_A * (1 + 1e-6) for stage in stages]
     return max((number for number, is_reached in enumerate(reached) if is_reached), default=0)

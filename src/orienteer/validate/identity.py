@@ -1,4 +1,4 @@
-"""What a validation belongs to: one intensity, and one density; not those that take their place later."""
+"""The intensity and the density that a validation belongs to, by checksum, to notice if they change later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orienteer.volume.volume import Volume
 
 
 def identity_of(run: Path) -> dict[str, str | None]:
-    """Checksums of the intensity and the density of a run, None where there is none that can be read."""
+    """Checksums of the intensity and the density of a run; None if there is none that can be read."""
     return {
         "intensity": _known(RunDirectory(run).intensity, lambda path: open_volumes(path)[0]),
         "density": _known(run / DENSITY_H5, open_volume),
@@ -23,11 +23,11 @@ def identity_of(run: Path) -> dict[str, str | None]:
 
 
 def outdated(belongs_to: Mapping[str, Any], run: Path) -> str:
-    """Why a validation is not that of what the run now holds, in a sentence; empty when it is."""
+    """Why a validation does not belong to the present files of the run, in a sentence; empty if it does."""
     now = identity_of(run)
     for what, why in (("intensity", "the run has gone on"), ("density", "the run was phased again")):
         then = belongs_to.get(what)
-        # What was not there, or cannot be read now, contradicts nothing.
+        # A file that was missing then, or cannot be read now, does not count as changed.
         if then and now[what] and then != now[what]:
             return f"This was of another {what}: {why} since."
     return ""

@@ -1,8 +1,8 @@
-"""Whether two halves are independent: only then does their agreement say anything.
+"""Check that two halves are independent: only then does their agreement mean anything.
 
-Noise that was oriented by one and the same model looks like that model in both halves, however well the
-frames are shuffled.  So what two runs have recorded about themselves is compared, and anything that both
-share is refused: frames, start, support, or a selection of frames that has seen both.
+Noise that was oriented by the same model looks like that model in both halves, however well the frames are
+shuffled.  So the records of the two runs are compared, and halves are refused if they share frames, a start,
+a support, or a selection of frames that was made from both.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from orienteer.run.run import Run
 
 _HINT = "Let every half find everything by itself: orienteer validate RUN makes two such runs."
-# Files that say how the experiment was, not how the particle is; and poses that somebody has given to all
-# frames, which whatever is told of the halves says first.
+# Both halves may share files that describe the experiment and not the particle, and known orientations, which
+# every statement about the halves mentions first.
 _TOLD = {"background_file", "known_orientations_file"}
 _SUPPORT, _SELECTION = ("support", "mask"), ("selection", "selected", "hits")
 
 
 @dataclass(frozen=True, eq=False)
 class HalfFacts:
-    """What a run has recorded about where it came from.
+    """What a run has recorded about its origin.
 
     name : of the run, for messages.
     event_ids : (n,) uint64, every frame that it has seen.
     seed : of its random start.
-    phase_seed : of the random starts of its phasing; None where it was not phased.
+    phase_seed : of the random starts of its phasing; None if it was not phased.
     start, support, selection : hashes of the files from which it took them, by the name of the setting; empty
-        where the run has found them by itself from its own frames.
+        if the run found them by itself from its own frames.
     """
 
     name: str
@@ -50,7 +50,7 @@ class HalfFacts:
 def facts_of(run: Run, event_ids: NDArray[np.uint64] | None = None) -> HalfFacts:
     """The facts that a run has recorded.
 
-    event_ids : of its frames, where they are at hand; otherwise those in its results.
+    event_ids : of its frames; None: those in its results.
     """
     files = {name: content for name, content in run.described.get("files", {}).items() if name not in _TOLD}
 
@@ -63,14 +63,14 @@ def facts_of(run: Run, event_ids: NDArray[np.uint64] | None = None) -> HalfFacts
 
 
 def check_independence(first: HalfFacts | Run, second: HalfFacts | Run) -> None:
-    """Refuse two halves that share anything from which their agreement could come."""
+    """Refuse two halves that share anything that could cause their agreement."""
     a, b = (one if isinstance(one, HalfFacts) else facts_of(one) for one in (first, second))
     shared = np.intersect1d(a.event_ids, b.event_ids)
     if len(shared):
         what = counted(len(shared), "frame")
         raise OrienteerError(
             f"{a.name} and {b.name} share {what} (such as event {shared[0]}).",
-            "Part the frames by a hash of their ids: orienteer.validate.half_sets.split.",
+            "Divide the frames by a hash of their ids: orienteer.validate.half_sets.split.",
         )
     if a.seed == b.seed:
         raise OrienteerError(

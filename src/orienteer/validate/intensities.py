@@ -1,18 +1,19 @@
-"""How alike the intensities of two halves are, before any phasing.
+"""How well the intensities of two halves agree, before any phasing.
 
-Any two intensities correlate somewhat after one was turned until it fits the other best.  Whether two show
-the same speckles is therefore a test.  On the shell of radius s speckles, |q| = s / D for a particle of
-diameter D, about pi s^2 speckles are independent: half of 4 pi s^2 by Friedel's law, and again about half
-because few particles fill their diameter; with a symmetry of order g a g-th of these.  Correlations c_s up to
-the resolution that is to be claimed give
+Any two intensities correlate somewhat after one was turned to the best fit.  So a statistical test decides
+whether two show the same speckles.  On the shell of radius s speckles, |q| = s / D for a particle of
+diameter D, about pi s^2 speckles are independent: half of 4 pi s^2 by Friedel's law, and about half of these
+again, because few particles fill a sphere of their diameter; a symmetry of order g divides the number by g.
+The correlations c_s up to the resolution of the claim give
 
     z = sum n_s artanh(c_s) / sqrt(sum n_s),
 
-a standard normal number for unrelated intensities at one turn (Fisher 1915).  The turn was chosen, among
-about K = 8 pi^2 s^3 / g^2 that can be told apart at that resolution, so z must be so large that none of K
-normal numbers is likely to be, but with a chance of 1e-4.  Of 160 pairs of unrelated bodies without symmetry,
-of thirty balls or of an ellipsoid full of them, two passed; of 137 with the symmetries D2 and I none; of 80
-bodies of eight balls each, which often share a pair of balls, seven.
+which is a standard normal number for unrelated intensities at a fixed turn (Fisher 1915).  But the turn is
+the best of about K = 8 pi^2 s^3 / g^2 turns that can be distinguished at that resolution.  So z must be so
+large that the largest of K normal numbers exceeds it only with a chance of 1e-4.  This was tested on pairs of
+unrelated bodies.  Of 160 pairs without symmetry, of thirty balls or of an ellipsoid full of them, two passed;
+of 137 with the symmetries D2 and I, none; of 80 bodies of eight balls each, which often share a pair of
+balls, seven.
 """
 
 from collections.abc import Iterable
@@ -28,15 +29,16 @@ from orienteer.compare.crossing import Crossing, crossing_of
 from orienteer.compare.shells import n_shells
 from orienteer.volume.volume import Volume
 
-# The correlation of two shells above which they show the same.
+# Shells with a larger correlation than this show the same.
 _AGREES = 0.5
-# The same for two halves of which the mean is judged (Rosenthal and Henderson 2003).
+# The same threshold for two halves if their mean is judged (Rosenthal and Henderson 2003).
 HALVES_AGREE = 0.143
-# Share of the correlation of the halves from which on an intensity looks like itself after a turn.
+# An intensity looks the same after a turn if its correlation with itself reaches this share of that between
+# the halves.
 _AS_ALIKE = 0.8
-# The chance that intensities which have nothing in common pass as alike, were z normal.
+# The chance that unrelated intensities pass the test, if z is normal.
 _CHANCE = 1e-4
-# Correlations beyond this are as good as 1: how near to it is a matter of voxels, not of speckles.
+# Larger correlations are cut to this: how close they are to 1 depends on the voxels, not on the speckles.
 _LARGEST_CORRELATION = 0.99
 
 
@@ -45,9 +47,9 @@ class IntensityAgreement:
     """Two intensities, one turned onto the other.
 
     quaternion : (4,), the turn of the second that gives the first.
-    q_inv_A, correlation : (S,) by shell, about the radial profile; NaN where one of them has nothing.
+    q_inv_A, correlation : (S,) by shell, relative to the radial mean; NaN where one of them has no data.
     diameter_A : of the particle, which sets the size of a speckle.
-    order : of the symmetry that both were given; equivalent speckles count once.
+    order : of the symmetry that was given to both; equivalent speckles count once.
     """
 
     quaternion: NDArray[np.float64]
@@ -58,15 +60,15 @@ class IntensityAgreement:
 
     @property
     def resolution_A(self) -> float | None:
-        """Where the correlation falls below 0.5; None: nowhere is it above."""
+        """Resolution at which the correlation falls below 0.5; None if it is nowhere above."""
         return _period(self._crossing(_AGREES))
 
     @property
     def agrees_to_A(self) -> float | None:
-        """To where the two show the same speckles; None: nowhere.
+        """Resolution to which the two show the same speckles; None: nowhere.
 
-        As in two halves of the data of which the whole would correlate by a half with the truth: 0.143; and
-        only where the correlation up to there is none that turning alone brings about.
+        To there the correlation of the halves is above 0.143, at which all the data would correlate with the
+        truth by 0.5; and it must be larger than turning alone could make it (see the test above).
         """
         found = self._crossing(HALVES_AGREE)
         if found.q is None:
@@ -82,7 +84,7 @@ class IntensityAgreement:
 
     @property
     def first_shell(self) -> int:
-        """The first that says something: inside of one speckle there is only the size of the particle."""
+        """The first shell that counts: within one speckle of the centre only the particle's size shows."""
         known = np.flatnonzero(np.isfinite(self.correlation))
         inside = int(np.ceil(1 / (self.q_inv_A[1] * self.diameter_A) - 1e-6))
         return max(1, inside, int(known[known > 0][0]) if (known > 0).any() else 1)
@@ -108,10 +110,10 @@ def compare_intensities(
 ) -> IntensityAgreement:
     """Turn the second onto the first and compare them shell by shell; their grids may differ.
 
-    diameter_A, order : of the particle, and of its symmetry that both were given.
-    edge_inv_A : |q| of the outermost pixel.  Voxels beyond it hold the radial mean carried on, which breaks
-        off there in both alike: shells that reach so far are left out.
-    near : (4,), the turn of the second, where it is known but for half a speckle.
+    diameter_A, order : of the particle, and of its symmetry that was given to both.
+    edge_inv_A : |q| of the outermost pixel.  Voxels beyond it hold only a continued radial mean, which ends
+        at the same radius in both: shells that reach so far are left out.
+    near : (4,), the turn of the second, if it is known to half a speckle.
     """
     found = compare(first, second, near=near)
     q, correlation = found.curve.q_inv_A, found.curve.correlation
@@ -121,17 +123,17 @@ def compare_intensities(
 
 
 def worse_of(found: Iterable[IntensityAgreement]) -> IntensityAgreement:
-    """Of several agreements the one that reaches least far."""
+    """The agreement with the coarsest resolution of several."""
     return max(found, key=lambda one: one.resolution_A or np.inf)
 
 
 def look_alikes(volume: Volume, agreement: IntensityAgreement) -> NDArray[np.float64]:
-    """Rotations (K, 4) after which an intensity looks as much like itself as like the other half.
+    """Rotations (K, 4) after which an intensity agrees with itself about as well as with the other half.
 
-    A particle may have a symmetry that nobody knows of, and a frame then has several poses.
+    A particle may have an unknown symmetry; then several poses of a frame are equivalent.
     agreement : of this half with the other.
     """
-    # Inside of the first few speckles a virus is round, and its halves need not agree about what is left.
+    # Use only shells on which the halves agree: near the centre a virus is round, and what is left is noise.
     alike = np.nan_to_num(agreement.correlation, nan=-1.0) >= _AGREES
     alike[: agreement.first_shell] = False
     if not alike.any():

@@ -1,4 +1,4 @@
-"""The map of a half, kept beside its run until the run of all frames has begun with it."""
+"""The map of a half, stored in its folder until the run of all frames has begun with it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FILE = "map.npz"
 
 @dataclass(frozen=True, eq=False)
 class HalfMap:
-    """What a half has learnt.  scored_inv_A : pixels up to here have oriented its frames."""
+    """What a half has learnt.  scored_inv_A : |q| up to which pixels have oriented its frames."""
 
     learnt: LearntMap
     scored_inv_A: float
 
     @classmethod
     def of(cls, emc: Emc) -> HalfMap:
-        """That of a reconstruction which has come to its end."""
+        """The map of a finished reconstruction."""
         return cls(LearntMap.of(emc), emc.work.stage.scored_inv_A)
 
 
@@ -39,7 +39,7 @@ def place_of_map(run: Run) -> Path:
 
 
 def keep_map(run: Run, emc: Emc) -> None:
-    """Keep the map of a half that has come to its end."""
+    """Store the map of a finished half."""
     found = HalfMap.of(emc)
     with atomic_path(place_of_map(run)) as place, place.open("wb") as file:
         np.savez(
@@ -49,7 +49,7 @@ def keep_map(run: Run, emc: Emc) -> None:
 
 
 def kept_map(run: Run) -> HalfMap | None:
-    """The map of a half; None where it has kept none."""
+    """The stored map of a half; None if there is none."""
     place = place_of_map(run)
     if not place.exists():
         return None
@@ -59,4 +59,4 @@ def kept_map(run: Run) -> HalfMap | None:
                 return None
             return HalfMap(LearntMap.from_state(told), float(told["scored_inv_A"]))
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return None  # cut off: it is made again
+        return None  # an incomplete file: the map is made again

@@ -1,7 +1,8 @@
-"""What the model of a half has said, kept beside its run, so that nobody has to ask it again.
+"""The findings of a half, with its poses of the sentinels, stored in its folder to be computed only once.
 
-To ask a half means to read all its frames again and to orient the sentinels, which takes longer than anything
-else that is done with it after its end.  An answer holds for the very run, iteration and sentinels.
+To compute them later, all frames of the half would have to be read again and the sentinels oriented, which
+takes longer than anything else after its end.  Stored findings are valid only for the same run, iteration and
+sentinels.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FILE = "sentinels.npz"
 
 
 def keep_model(run: Run, sentinels: Source, model: HalfModel) -> None:
-    """Keep what a half that has come to its end says."""
+    """Store the findings of a finished half."""
     with atomic_path(run.path / FILE) as place, place.open("wb") as file:
         np.savez(
             file, **_question(run, sentinels), frames=model.frames, diameter_A=model.diameter_A,
@@ -32,7 +33,7 @@ def keep_model(run: Run, sentinels: Source, model: HalfModel) -> None:
 
 
 def kept_model(run: Run, sentinels: Source) -> HalfModel | None:
-    """What a half has said about these sentinels; None where it has not, or is another one since."""
+    """The stored findings of a half with these sentinels; None if there are none, or the half has changed."""
     place = Path(run.path / FILE)
     if not place.exists():
         return None
@@ -46,11 +47,11 @@ def kept_model(run: Run, sentinels: Source) -> HalfModel | None:
                 bool(told["is_flat"]), np.asarray(told["poses"], np.float64),
             )  # fmt: skip
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return None  # cut off or of another version: it is asked again
+        return None  # an incomplete file, or of another version: the half orients the sentinels again
 
 
 def _question(run: Run, sentinels: Source) -> dict[str, Any]:
-    """What an answer belongs to."""
+    """The run, iteration and sentinels for which findings are valid."""
     return {
         "run_id": np.array(run.described["run_id"]),
         "iteration": np.array(run.iteration),

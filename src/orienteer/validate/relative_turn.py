@@ -1,8 +1,7 @@
-"""How two models lie to each other, from the poses that both give to the same frames.
+"""The rotation between two models, from the poses that both give to the same frames.
 
-Every frame that both have oriented names a turn.  Where many frames name the same one, it need not be
-searched for.  A particle that looks alike at several rotations has as many such turns, and one of them is as
-good as another.
+Every frame that both have oriented gives one rotation.  If many frames give the same, it need not be searched
+for.  If the particle looks the same at several rotations, there are as many such turns, all equivalent.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.orientation.quaternion import compose, inverse, normalise
 
-# Frames that are asked, at even distances, and those that must name the same turn: of random turns even two
-# of so many hardly ever lie within a speckle of each other.
+# Number of frames that are used, evenly spaced, and of those that must give the same turn.  Of that many
+# random turns, hardly ever even two are within a speckle of each other.
 _MOST_FRAMES, _FEWEST_ALIKE = 400, 8
-# Rounds in which the mean of those that lie near it is taken.
+# How often the turn is replaced by the mean of the turns near it.
 _ROUNDS = 3
 
 
 def turn_between(first: ArrayLike, second: ArrayLike, within_deg: float) -> NDArray[np.float64] | None:
-    """The quaternion (4,) by which the second model is turned to give the first; None: frames name no one.
+    """The quaternion (4,) by which the second model is turned to give the first; None if the frames disagree.
 
     first, second : (n, 4) poses of the same frames in both models.
-    within_deg : turns nearer to each other are the same; about the angle of a speckle at the edge.
+    within_deg : turns that are closer than this count as the same; about the angle of a speckle at the edge.
     """
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     chosen = np.unique(np.linspace(0, len(a) - 1, min(len(a), _MOST_FRAMES)).astype(np.int64))
@@ -45,7 +44,7 @@ def turn_between(first: ArrayLike, second: ArrayLike, within_deg: float) -> NDAr
 def turn_of_tables(
     first: dict[str, NDArray[np.generic]], second: dict[str, NDArray[np.generic]], within_deg: float
 ) -> NDArray[np.float64] | None:
-    """The same from the tables of frames of two runs, by the events that both have merged."""
+    """The same from the tables of frames of two runs, using the events that both have merged."""
     ids, poses = zip(*(_merged(table) for table in (first, second)), strict=True)
     _, mine, others = np.intersect1d(*ids, return_indices=True)
     return turn_between(poses[0][mine], poses[1][others], within_deg)

@@ -1,24 +1,24 @@
-"""Sentences about what a reader of a claim has to know."""
+"""Sentences that a reader of a claim must know."""
 
 from orienteer.validate.coverage import Coverage
 
-# Directions of which less than this share of even coverage is known are worth a word.
+# A sentence is due if a direction has less than this share of even coverage.
 _THIN = 0.1
-# Densities that agree to a resolution coarser by this factor than their intensities were not phased well.
+# If densities agree only to a resolution coarser by this factor than the intensities, phasing has failed.
 _PHASING_FAILS = 1.5
 
 
 def words_of_phasing(densities_A: float | None, speckles_A: float | None) -> list[str]:
-    """A sentence where intensities agree much further than the densities that were phased from them.
+    """A sentence if intensities agree much further than the densities that were phased from them.
 
-    densities_A, speckles_A : full period to which each agree; None: nowhere.
+    densities_A, speckles_A : full periods to which they agree; None: nowhere.
     """
     if speckles_A is None or (densities_A is not None and densities_A <= _PHASING_FAILS * speckles_A):
         return []
     how_far = "nowhere" if densities_A is None else f"only to {densities_A:.3g} A"
     return [
         f"The intensities of the halves agree to {speckles_A:.3g} A, but their densities {how_far}: "
-        "it is the phasing that limits the claim, not the data."
+        "phasing limits the claim, not the data."
     ]
 
 
@@ -36,7 +36,7 @@ def words_of_few_speckles(order: int) -> str:
 
 
 def words_of_coverage(coverage: Coverage) -> list[str]:
-    """A sentence about directions with few data, where there are any."""
+    """A sentence about directions with few data, if there are any."""
     if coverage.largest_gap_deg <= coverage.cell_deg and coverage.worst_density >= _THIN:
         return []
     what = "Some directions have few data"

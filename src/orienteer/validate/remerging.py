@@ -1,7 +1,7 @@
-"""All frames merged once more at the poses that a run gave them, group by group.
+"""Merge all frames once more at the poses that a run gave them, group by group.
 
-Frames are merged as a reconstruction does it: what they have more than the slices of the intensity corrects
-it, so that interpolation adds no spread of its own.
+As in a reconstruction, the differences between frames and slices of the intensity are merged and correct it,
+so that interpolation adds no scatter of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from orienteer.volume.volume import Volume
 
 
 def groups_of_events(event_id: NDArray[np.uint64], n_groups: int, seed: int) -> NDArray[np.int64]:
-    """The group of every event (N,), from 0; a hash of the event decides, in whatever order they come.
+    """The group of every event (N,), counted from 0, by a hash of the event id; the order does not matter.
 
     >>> groups = groups_of_events(np.arange(8000, dtype=np.uint64), 8, seed=0)
     >>> bool((abs(np.bincount(groups) - 1000) < 120).all())
@@ -43,11 +43,11 @@ def groups_of_events(event_id: NDArray[np.uint64], n_groups: int, seed: int) -> 
 
 
 class Remerging:
-    """The frames, the intensity that they correct, and the poses at which they do.
+    """Merges frames at their poses, as corrections of an intensity.
 
     relative : (n, n, n) float64, the intensity over its radial mean; 1 where it was never measured.
     scale : (n, n, n) that radial mean.
-    n_frames : frames that are merged.
+    n_frames : number of frames that are merged.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Remerging:
         good = np.isfinite(mean) & (mean > 0)
         if not good.any():
             raise OrienteerError(
-                "the intensity is nowhere positive, so that there is nothing to merge.",
+                "the intensity is nowhere positive, so there is nothing to merge.",
                 "Reconstruct again with more frames.",
             )
 
         def profile(radius: NDArray[np.float64]) -> NDArray[np.float64]:
-            """The radial mean at a distance in voxels; it is steep, so that logarithms are joined."""
+            """The radial mean at a distance in voxels; its logarithm is interpolated, because it is steep."""
             return np.exp(np.interp(radius, shells[good], np.log(mean[good])))
 
         radius = distances(centred_axis(self.n))
@@ -87,7 +87,7 @@ class Remerging:
         if not len(self._chosen):
             raise OrienteerError(
                 "no pixel lies inside the cube of the intensity.",
-                "Give the patterns that the run was made of, with their geometry: --data FILE",
+                "Give the patterns that the run was made from, with their geometry: --data FILE",
             )
         self._index = self.xp.asarray(pixels.index[self._chosen])
         points = (pixels.q_inv_A[self._chosen] / voxel).astype(np.float32)
@@ -101,7 +101,7 @@ class Remerging:
         self.n_frames = len(self._table[0])
 
     def sums(self, source: Source, groups: range, n_groups: int, seed: int) -> Iterator[Array]:
-        """Sums (n, n, n, 2) of each of some groups: photons more than expected, and exposure in photons."""
+        """Sums (n, n, n, 2) of each group: photons in excess of the expected, and exposure in photons."""
         if source.n_frames is None:
             raise OrienteerError("frames of an endless source cannot be merged again.", "Store them first.")
         held = [make_sums(self.n, self.device) for _ in groups]
@@ -110,7 +110,7 @@ class Remerging:
         for batch, _ in zip(source.batches(size), told, strict=True):
             group = groups_of_events(batch.event_id, n_groups, seed)
             mine = np.flatnonzero((group >= groups.start) & (group < groups.stop))
-            # Frames of a group lie together, so that each group is one stretch of what is inserted.
+            # Sort frames by group, so that each group is one contiguous slice of the arrays.
             mine = mine[np.argsort(group[mine], kind="stable")]
             self._insert(held, batch[mine], group[mine] - groups.start)
         for sums in held:
@@ -134,8 +134,8 @@ class Remerging:
     def _prepared(
         self, batch: Patterns
     ) -> tuple[NDArray[np.int64], Array, Array, Array, Array | None] | None:
-        """Places in the batch of the frames that count, their matrices, residuals (D, P) and fluences (D,),
-        and weights (D, P) where pixels are missing."""
+        """Positions in the batch of the frames that are merged, their matrices, residuals (D, P) and fluences
+        (D,), and weights (D, P) if pixels are missing."""
         ids, quaternion, fluence = self._table
         place = np.searchsorted(ids, batch.event_id)
         place = np.minimum(place, len(ids) - 1)
@@ -175,7 +175,7 @@ def _used_frames(
         used &= ~np.asarray(orientations["sentinel"], bool)
     if not used.any():
         raise OrienteerError(
-            "no frame was merged, so that there is nothing to draw from.",
+            "no frame was merged, so there is nothing to draw from.",
             "Give more frames, or let fewer be taken for junk.",
         )
     order = np.flatnonzero(used)[np.argsort(ids[used], kind="stable")]

@@ -1,4 +1,4 @@
-"""Validation: how good a result is, from its data alone: one sentence, the numbers behind it, the files."""
+"""Validation: how good a result is, judged by its data alone: a sentence, its numbers, the files."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from orienteer.volume.opening import write_volume
 
 FORMAT, VERSION = "orienteer-validation", 1
 CRITERION = "0.143"
-# What both halves were given, in the words of a remark.
+# Words of the remark if known orientations were given to both halves.
 KNOWN_ORIENTATIONS = "known orientations"
-# Poses that differ by more than this share of what chance gives were not found.
+# If poses differ by more than this share of the angle between random poses, they were not found.
 _NOT_FOUND = 0.5
-# Resolutions that differ by less than this factor say the same.
+# Resolutions that differ by less than this factor count as the same.
 _COARSER = 1.15
 
 
@@ -47,9 +47,9 @@ class HalfSummary:
     """One of the two runs.
 
     path : its folder, below that of the validation.
-    seed, phase_seed : of its random start, and of those of its phasing.
-    phases_repeat_to_A : from start to start of its phasing; None where that cannot be told.
-    phasing_remarks : what its phasing had to say.
+    seed, phase_seed : of its random start, and of the random starts of its phasing.
+    phases_repeat_to_A : resolution to which its phases repeat from start to start; None if not known.
+    phasing_remarks : remarks of its phasing.
     """
 
     path: str
@@ -65,9 +65,9 @@ class HalfSummary:
 
 @dataclass(frozen=True, eq=False)
 class VoxelErrors:
-    """What merging groups of frames by themselves has shown, by shell.
+    """Errors of voxels by shell, found by merging groups of frames separately.
 
-    replicates, seed : the number of groups, and the seed that parts the frames.
+    replicates, seed : the number of groups, and the seed by which frames are assigned to them.
     relative_error : (S,) error of a typical voxel over the mean intensity of its shell.
     """
 
@@ -79,19 +79,19 @@ class VoxelErrors:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """How far two independent halves of the data agree, and what else the data say about the result.
+    """How far two independent halves of the data agree, and what else the data show about the result.
 
-    run_id, iteration : of the run, as it was when it was validated.
+    run_id, iteration : of the run, when it was validated.
     halves : the two runs.
-    maps : their densities and Fourier shell correlation; None where one of them could not be phased.
+    maps : their densities and Fourier shell correlation; None if one of them could not be phased.
     intensity : agreement of their intensities, before any phasing.
-    whole : agreement of the run's own intensity with that of the half that is less like it.
-    sentinels : agreement about the poses of frames that neither has seen; None where there are none.
-    coverage : directions of which there are data at the resolution that is claimed.
-    errors : of the voxels of all frames merged at their poses; None where they were not asked for.
-    states : of several states, what is known of each; ``maps``, ``intensity`` and ``whole`` are those of the
-        first, as are coverage and errors.  Poses are compared in the first that both halves have.
-    given : what both halves were told beforehand, such as the symmetry, in words.
+    whole : agreement of the intensity of the run with that of a half, the half that agrees less.
+    sentinels : agreement about the poses of frames that neither has seen; None if there are none.
+    coverage : directions with data at the resolution of the claim.
+    errors : of the voxels of all frames merged at their poses; None if not asked for.
+    states : results for each state, if there are several; ``maps``, ``intensity``, ``whole``, coverage and
+        errors are then those of the first.  Poses are compared in the first state that both halves have.
+    given : what was given to both halves beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
     belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated.
     """
@@ -118,22 +118,22 @@ class Validation:
 
     def show(self, title: str = "") -> Any:
         """The picture of how far the two halves agree."""
-        return orienteer.show(self, title)  # pictures lie downstream
+        return orienteer.show(self, title)  # plot/ is downstream, so it cannot be imported here
 
     @property
     def resolution_A(self) -> float | None:
-        """The full period that may be claimed; None: none.
+        """The resolution that may be claimed, a full period; None: none.
 
-        Where both the densities (Fourier shell correlation, corrected for the mask) and the intensities
-        behind them (about their radial mean) agree.  Densities alone would not do: the radial mean of noise
-        is the same in both halves, and what is phased from it is alike.
+        To there both the densities (Fourier shell correlation, corrected for the mask) and the intensities
+        (relative to their radial mean) agree.  Densities alone would not suffice: the radial mean of noise is
+        the same in both halves, so densities phased from noise are similar.
         """
         densities_A, speckles_A = self.densities_agree_to_A, self.speckles_agree_to_A
         return None if densities_A is None or speckles_A is None else max(densities_A, speckles_A)
 
     @property
     def densities_agree_to_A(self) -> float | None:
-        """To where the Fourier shell correlation of the densities stays above 0.143; None: nowhere."""
+        """Resolution to which the Fourier shell correlation of densities is above 0.143; None: nowhere."""
         return None if self.maps is None else self.maps.resolutions[CRITERION].resolution_A
 
     @property
@@ -158,7 +158,7 @@ class Validation:
     def statement(self) -> str:
         """The claim in one sentence."""
         sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
-        # Halves that were both given their orientations have those in common.
+        # Halves are not independent if known orientations were given to both.
         what = "halves with known orientations" if KNOWN_ORIENTATIONS in self.given else "independent halves"
         who = f"Two {what} of {sizes} frames"
         if self.states:
@@ -176,7 +176,7 @@ class Validation:
         if found is None:
             return f"{who} agree on nothing: these data show no structure to any resolution."
         where = f"up to the edge of the data, {found:.3g} A" if self.reaches_edge else f"to {found:.3g} A"
-        # Where densities agree up to the edge there is nothing to see beyond, and so nothing to correct.
+        # If densities agree up to the edge, no phases beyond remain to be randomised for the correction.
         is_corrected = self.maps is not None and self.maps.curves.random_from_inv_A is not None
         mask = "corrected for the mask" if is_corrected else "under a soft mask"
         said = f"{who} agree {where} (FSC {CRITERION}, {mask}"
@@ -190,17 +190,17 @@ class Validation:
 
     @property
     def speckles_agree_to_A(self) -> float | None:
-        """To where the intensities agree about more than their radial mean; None: nowhere."""
+        """Resolution to which the intensities agree about more than their radial mean; None: nowhere."""
         return self.intensity.agrees_to_A
 
     @property
     def whole_agrees_to_A(self) -> float | None:
-        """To where the run of all frames shows the speckles of the halves; None: nowhere."""
+        """Resolution to which the run of all frames shows the speckles of the halves; None: nowhere."""
         return self.whole.agrees_to_A
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader has to know about the claim, in sentences."""
+        """What a reader must know about the claim, in sentences."""
         told = list(self.troubles)
         if not self.states and self.resolution_A is not None and self.whole_agrees_to_A is None:
             told.append(
@@ -214,12 +214,12 @@ class Validation:
         if poses is not None and poses.median_deg > _NOT_FOUND * poses.chance_deg:
             told.append(
                 f"The halves do not agree on the poses of frames that neither has seen: they differ by "
-                f"{poses.median_deg:.3g} degrees, where random ones differ by {poses.chance_deg:.3g}."
+                f"{poses.median_deg:.3g} degrees, and random poses by {poses.chance_deg:.3g}."
             )
         if poses is not None and poses.n_alike > 1:
             told.append(
-                f"The particle looks alike at {poses.n_alike} rotations, which count as one in the poses; if "
-                "that is a symmetry, give it: reconstruct --symmetry."
+                f"The particle looks the same at {poses.n_alike} rotations, which count as one pose; if that "
+                "is a symmetry, give it: reconstruct --symmetry."
             )
         if self.maps is not None:
             told += words_of_phasing(self.densities_agree_to_A, self.speckles_agree_to_A)
@@ -237,7 +237,7 @@ class Validation:
         return [*told, *(self.maps.alignment.remarks if self.maps is not None else ())]
 
     def describe(self) -> dict[str, Any]:
-        """Everything but the volumes, as ``validation.json`` has it."""
+        """The content of ``validation.json``: everything except the volumes."""
         coverage, intensity = self.coverage, self.intensity
         described = {
             "format": FORMAT,
@@ -290,7 +290,7 @@ class Validation:
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the half maps, the mask and, last, validation.json; each file whole or not at all.
 
-        Nothing of an earlier validation is left beside them, should this one be cut off.
+        The files of an earlier validation are removed first, so that an interruption cannot mix the two.
         """
         place = Path(folder)
         path = place / DESCRIPTION
@@ -315,9 +315,9 @@ class Validation:
 
 
 def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What ``validation.json`` below a run says; None where the run was not validated.
+    """The content of ``validation.json`` of a run; None if the run was not validated.
 
-    Of a run that has changed since, the statement says so first.
+    If the run has changed since, the statement begins with a sentence about that.
     """
     path = Path(run) / VALIDATION / DESCRIPTION
     if not path.exists():

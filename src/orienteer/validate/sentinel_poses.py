@@ -1,7 +1,8 @@
-"""Whether two independent models say the same about frames that neither has seen.
+"""Whether two independent models give the same poses to frames that neither has seen.
 
-Frames that a model was made from agree with it, however wrong it is.  A frame that took no part in either can
-have the same pose in both, after one turn for all frames, only if both show what the frame shows.
+A model agrees with the frames that it was made from, however wrong it is.  But a frame that was used for
+neither model gets the same pose in both, after one rotation for all frames, only if both models show what the
+frame shows.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class PoseAgreement:
 
     frames : their number.
     median_deg, percentile_90_deg : of the angles between the two poses of each frame.
-    chance_deg : the median for poses at random, which is what two unlike models give.
-    n_alike : rotations at which the model looks alike, though nobody gave it a symmetry; poses that differ by
-        one of them count as the same.
+    chance_deg : the median for random poses, which two unrelated models would give.
+    n_alike : number of rotations after which the model looks the same, although no symmetry was given; poses
+        that differ by one of them count as the same.
     """
 
     frames: int
@@ -59,9 +60,9 @@ class PoseAgreement:
 
 @dataclass(frozen=True, eq=False)
 class HalfModel:
-    """What the model of a half says; the reconstruction itself, with all its frames, is let go.
+    """The findings of a half that are kept when its reconstruction, with all its frames, leaves the memory.
 
-    frames : that it was made from.
+    frames : number of frames that it was made from.
     diameter_A, edge_inv_A : of the particle, and of the data.
     is_flat : whether patterns look the same after half a turn about the beam.
     poses : (n, 4) orientations of the sentinels.
@@ -83,18 +84,21 @@ def ask_half(run: Run, own: Source, sentinels: Source, device: DeviceName = "aut
 
 
 def half_model(emc: Emc, sentinels: Source) -> HalfModel:
-    """What a reconstruction says, and how it orients the sentinels."""
+    """The findings of a reconstruction, with the poses that it gives to the sentinels."""
     poses = poses_against(emc, sentinels) if len(sentinels) else np.zeros((0, 4))
     return HalfModel(emc.frames.n_frames, emc.diameter_A, emc.edge_inv_A, is_flat(emc), poses)
 
 
 def finished_emc(run: Run, source: Source, device: DeviceName = "auto") -> Emc:
-    """The reconstruction of a run as its last checkpoint has it, over its own data."""
+    """The reconstruction of a run in the state of its last checkpoint.
+
+    source : the data of the run.
+    """
     checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
     emc = find_method(run.method).make(source, run.settings, run.seed, device)
     if not isinstance(emc, Emc) or checkpoint is None:
         raise OrienteerError(
-            f"{run.path}: there is no reconstruction in it that could orient frames.",
+            f"{run.path}: it holds no reconstruction that can orient frames.",
             "Reconstruct first: orienteer reconstruct.",
         )
     emc.restore(checkpoint.state)
@@ -109,7 +113,7 @@ def poses_against(emc: Emc, frames: Source) -> NDArray[np.float64]:
     work, xp = emc.work, emc.xp
     store = FrameStore(frames, emc.pixels)
     likelihood = emc.noise.likelihood(work)
-    # No frame shuns what is dark in a result, which may be dark by chance.
+    # A voxel may be dark by chance, so give the model a least intensity; else a frame could never lie there.
     models = xp.maximum(emc.full, np.float32(LEAST_INTENSITY))
     expander = work.expander(models, emc.junk)
     fluence = _fluence(emc, store)
@@ -141,12 +145,12 @@ def pose_agreement(
     first, second : (n, 4) orientations in the first and the second model.
     turn : (4,), the quaternion by which the second model is turned to give the first.
     flat_ewald : whether patterns look the same after half a turn about the beam.
-    alike : (K, 4) rotations after which the first model looks the same, none at all among them.
+    alike : (K, 4) rotations after which the first model looks the same, the identity included.
     """
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if a.shape != b.shape or not len(a):
         raise OrienteerError(f"poses of {len(a)} and of {len(b)} frames cannot be compared.")
-    # I1(A q) = I2(q): the frame that samples I2 at R^T q samples I1 at A R^T q, where its pose is R A^T.
+    # I1(A q) = I2(q): a frame that samples I2 at R^T q samples I1 at A R^T q, so its pose there is R A^T.
     turned = compose(b, inverse(np.asarray(turn, np.float64)))
     rotations = np.asarray(alike, np.float64)
 
@@ -163,7 +167,7 @@ def pose_agreement(
 
 
 def _fluence(emc: Emc, store: FrameStore) -> NDArray[np.float64]:
-    """Fluences (n,) by the photons of the frames, in the scale of the reconstruction."""
+    """Fluences (n,) from the photons of the frames, on the scale of the reconstruction."""
     if not emc.estimates_fluence:
         return np.ones(store.n_frames)
     behind = 0.0 if emc.noise.background is None else float(emc.noise.background.sum())

@@ -1,16 +1,17 @@
-"""Both halves of a validation at once, each in a process of its own, beside the run of all frames.
+"""Both halves of a validation at the same time, each in a process of its own, beside the run of all frames.
 
-A card has room for three reconstructions of a few thousand frames, and each of them leaves it idle most of
-the time while it prepares the next piece of work.  The halves need nothing of the run but its settings, so
-that they can begin with it::
+A GPU has memory for three reconstructions of a few thousand frames, and a single one leaves it idle most of
+the time, while the CPU prepares the next piece of work.  The halves need only the settings of the run, so
+they can begin together with it::
 
     run = Run.create(folder, frames)
     with SideBySide.beginning(run) as halves:
         for step in run.iterate(): ...
         found = validate(run, at_work=halves)
 
-Where they cannot, nothing is started, and :func:`validate` works on one half after the other.  Halves that
-lead (``halves_first.py``) are not worked on beside the run, but before it: it begins with what they find.
+If that is not possible, no process is started, and :func:`validate` works on one half after the other.
+Halves that lead (``halves_first.py``) are done before the run, not beside it, because it begins with their
+map.
 """
 
 from __future__ import annotations
@@ -46,18 +47,18 @@ if TYPE_CHECKING:
 
 _PROGRAM = (sys.executable, "-m", "orienteer.validate.half_process")
 _ON_WHOLE = (sys.executable, "-m", "orienteer.validate.whole_process")
-# Processes at work at the same time, and the fewest cores of which each still has enough.
+# Processes that work at the same time, and the fewest cores that are enough for all of them.
 _PROCESSES, _FEWEST_CORES = 3, 6
-# Pixels of all frames up to which three runs surely fit on a card; more of them keep it busy anyway.
+# Three runs surely fit on a GPU up to this many pixels in all frames; a larger run keeps it busy by itself.
 _MOST_PIXELS = 5e8
 _PATIENCE_S, _LOOK_EVERY_S, _GLANCE_EVERY_S = 20.0, 0.5, 0.02
 
 
 class SideBySide:
-    """Processes that work on the halves of a run; leaving the ``with`` block ends those that are left.
+    """Processes that work on the halves of a run; those that still run are ended after the ``with`` block.
 
-    halves : what they work on; None where nothing was started.
-    is_on_whole : whether processes are at work on the run of all frames, which has come to its end.
+    halves : what they work on; None if nothing was started.
+    is_on_whole : whether processes work on the result of the run of all frames, which has finished.
     """
 
     def __init__(self) -> None:
@@ -72,10 +73,10 @@ class SideBySide:
         cls, run: Run, settings: ValidationSettings | None = None, phasing: PhaseSettings | None = None,
         device: DeviceName | None = None, lead: bool = False,
     ) -> Self:  # fmt: skip
-        """Begin with the halves of a run that may still have to be worked on, where that is of use.
+        """Start the halves of a run, finished or not, if processes of their own make them faster.
 
-        settings, phasing, device : those that the validation will be asked for with.
-        lead : the run waits for what the halves find; two more processes make themselves ready for its end.
+        settings, phasing, device : those of the validation that will follow.
+        lead : the run waits for the maps of the halves; two more processes get ready for its end.
         """
         begun, device = cls(), run.device if device is None else device
         if can_go_side_by_side(run, device):
@@ -89,7 +90,7 @@ class SideBySide:
         self, run: Run, halves: Halves, settings: ValidationSettings, phasing: PhaseSettings | None,
         device: DeviceName,
     ) -> None:  # fmt: skip
-        """Start a process for each half that has not come to its end."""
+        """Start a process for each half that has not finished."""
         self.halves, self._run = halves, run
         order = {
             "path": str(run.path.absolute()),
@@ -108,18 +109,18 @@ class SideBySide:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether processes were started that have not been waited for."""
+        """Whether any process was started that has not been waited for yet."""
         return bool(self._at_work)
 
     def wait_until(self, is_there: Callable[[], bool]) -> None:
-        """Wait until something is there that the processes make, or until all of them have ended."""
+        """Wait until ``is_there`` returns true, or until all processes have ended."""
         while not is_there() and any(process.poll() is None for _, process, _ in self._at_work):
             time.sleep(_GLANCE_EVERY_S)
 
     def go_on_with_whole(self) -> bool:
-        """Let the run of all frames, which has come to its end, be phased beside what comes next.
+        """Let processes phase the finished run of all frames and compute its voxel errors, beside other work.
 
-        The errors of its voxels are found there, too.  Returns whether there are processes that do so.
+        Returns whether there are such processes.
         """
         for _, process, _ in self._on_whole:
             _tell_process(process, {})
@@ -127,7 +128,7 @@ class SideBySide:
         return self.is_on_whole
 
     def wait_for_whole(self, *works: str) -> None:
-        """Wait until that is done, or these parts of it; what a process has left undone is told."""
+        """Wait for the processes on the run, or for these works only; warn if one has not done its work."""
         if not self.is_on_whole:
             return
         for one in [one for one in self._on_whole if not works or one[0] in works]:
@@ -137,7 +138,7 @@ class SideBySide:
         self.is_on_whole = bool(self._on_whole)
 
     def wait_for_runs(self) -> None:
-        """Wait until the runs of the halves are over, or their processes; densities may still be to come."""
+        """Wait until the runs of the halves, or their processes, have ended; densities may come later."""
         assert self.halves is not None
         for number, process, _ in self._at_work:
             while process.poll() is None and not self.halves.runs[number - 1].finished:
@@ -145,7 +146,7 @@ class SideBySide:
                 time.sleep(_LOOK_EVERY_S)
 
     def wait(self) -> None:
-        """Wait until the processes have done all their work; what one has left undone is told."""
+        """Wait until the processes have done all their work; warn if one has not done its work."""
         while self._at_work:
             number, process, words = self._at_work[0]
             assert process.stdout is not None
@@ -156,7 +157,7 @@ class SideBySide:
                 self._tell()
 
     def _tell(self) -> None:
-        """Say how far the halves are; as many iterations are expected of each as the run itself took."""
+        """Report the progress of the halves; each is expected to take as many iterations as the run."""
         if self.halves is not None and self._run is not None:
             done, expected = sum(half.iteration for half in self.halves.runs), 2 * self._run.iteration
             tell("Iterations of both halves, side by side", done, max(done, expected))
@@ -167,7 +168,7 @@ class SideBySide:
     def __exit__(self, *error: object) -> None:
         left = [(process, words) for _, process, words in (*self._at_work, *self._on_whole)]
         for process, _ in left:
-            _let_go(process)  # which stops it
+            _let_go(process)  # closing its input stops it
         for process, words in left:
             try:
                 process.wait(_PATIENCE_S)
@@ -179,7 +180,7 @@ class SideBySide:
 
 
 def can_go_side_by_side(run: Run, device: DeviceName) -> bool:
-    """Whether halves gain by processes of their own: on a card that has room, with cores that feed it."""
+    """Whether processes of their own make the halves faster: on a GPU with enough memory and cores."""
     source, section = run.source, run.settings
     return (
         choose_device(device) == "cuda"
@@ -193,7 +194,7 @@ def can_go_side_by_side(run: Run, device: DeviceName) -> bool:
 
 
 def _started(program: Sequence[str], order: dict[str, object]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """A process with its order, and what it says on its standard error."""
+    """Start a process with its order; returns it, and a file that collects its standard error."""
     words = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when the process has ended
     cores, package = str(order["cores"]), str(Path(orienteer.__file__).parents[1])
     paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH", ""))))
@@ -211,9 +212,9 @@ def _started(program: Sequence[str], order: dict[str, object]) -> tuple[subproce
 
 
 def _wait_for(process: subprocess.Popen[bytes], words: IO[bytes], whose: str) -> None:
-    """Wait until a process says that its work is done, or has ended without a word, and tell that.
+    """Wait until a process reports that its work is done, or has ended without that, and warn then.
 
-    One that is done is not waited for any longer: it takes a while to let go of a card.
+    The end of a process that is done is not waited for, because it takes a while to release the GPU.
     """
     assert process.stdout is not None
     if any(line.strip() == DONE for line in process.stdout):
@@ -223,12 +224,12 @@ def _wait_for(process: subprocess.Popen[bytes], words: IO[bytes], whose: str) ->
 
 
 def _end(process: subprocess.Popen[bytes], words: IO[bytes], whose: str = "") -> None:
-    """Let go of a process that ends, and tell what one has left undone that somebody waits for."""
+    """Wait until a process has ended and close its pipes; with ``whose``, warn if it has failed."""
     process.wait()
     _let_go(process)
     if process.returncode and whose:
         words.seek(0)
-        said = words.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
+        said = words.read().decode(errors="replace").strip().splitlines() or ["without a message"]
         warnings.warn(
             f"The process {whose} has ended early ({said[-1]}); the rest is done here.", stacklevel=4
         )
@@ -237,7 +238,7 @@ def _end(process: subprocess.Popen[bytes], words: IO[bytes], whose: str = "") ->
 
 def _tell_process(process: subprocess.Popen[bytes], order: dict[str, object]) -> None:
     assert process.stdin is not None
-    with suppress(BrokenPipeError):  # it has ended already; whoever waits for it is told why
+    with suppress(BrokenPipeError):  # it has ended already; ``_end`` reports why
         process.stdin.write(json.dumps(order).encode() + b"\n")
         process.stdin.flush()
 

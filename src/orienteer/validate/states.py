@@ -1,4 +1,4 @@
-"""Several states: which model of each half is which state of the run, and how far each state is known."""
+"""Several states: which model of each half is which state of the run, and how well each state is known."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from orienteer.validate.intensities import IntensityAgreement
 if TYPE_CHECKING:
     from orienteer.volume.volume import Volume
 
-# Two halves of the same state differ by so much less than different states do.  Copies of one state, told
-# apart by their noise alone, differ by as much from each other as from themselves.
+# The models of the same state in both halves must differ by less than this share of the difference to other
+# states.  Two models of the same true state that differ only by noise do not pass: within a half they differ
+# as much as between the halves.
 _CLOSER = 0.9
 
 
@@ -26,11 +27,11 @@ _CLOSER = 0.9
 class StateAgreement:
     """How far two halves agree about one state of a run.
 
-    state : counted from 1, as in the run; models : of it in each half, counted from 1, None: not found there.
+    state : counted from 1, as in the run; models : its number in each half, from 1, None: not found there.
     share : of the frames of the run that show it.
-    maps : densities of the halves and their Fourier shell correlation; None where one was not phased.
-    intensity : agreement of the halves; whole : of the run with the half less like it.
-    is_distinct : whether its models of both halves are closer to each other than to any other model.
+    maps : densities of the halves and their Fourier shell correlation; None if one was not phased.
+    intensity : agreement of the halves; whole : of the run with the half that agrees less.
+    is_distinct : whether its models in both halves are closer to each other than to any other model.
     """
 
     state: int
@@ -43,7 +44,7 @@ class StateAgreement:
 
     @classmethod
     def absent(cls, state: int, own: Sequence[int | None], share: float, diameter_A: float) -> StateAgreement:
-        """A state of the run, from 0, which not both halves have; own : its models, from 0."""
+        """A state of the run that a half lacks.  state : counted from 0; own : its models, counted from 0."""
         first, second = (None if model is None else model + 1 for model in own)
         q_inv_A = np.arange(3) / diameter_A
         nothing = IntensityAgreement(np.array([1.0, 0, 0, 0]), q_inv_A, np.zeros(3), diameter_A)
@@ -51,25 +52,25 @@ class StateAgreement:
 
     @property
     def is_found(self) -> bool:
-        """Whether both halves have found it by themselves, and something else than their other states."""
+        """Whether both halves have found this state, distinct from their other states."""
         return self.is_distinct and self.resolution_A is not None
 
     @property
     def densities_A(self) -> float | None:
-        """To where the Fourier shell correlation of the densities stays above 0.143; None: nowhere."""
+        """Resolution to which the Fourier shell correlation of densities is above 0.143; None: nowhere."""
         return None if self.maps is None else self.maps.resolutions["0.143"].resolution_A
 
     @property
     def resolution_A(self) -> float | None:
-        """To where densities and intensities agree; None: nowhere."""
+        """Resolution to which both densities and intensities agree; None: nowhere."""
         densities_A, speckles_A = self.densities_A, self.intensity.agrees_to_A
         return None if densities_A is None or speckles_A is None else max(densities_A, speckles_A)
 
     @property
     def words(self) -> str:
-        """The claim about this state, to stand in a sentence.
+        """The claim about this state, as part of a sentence.
 
-        A share of the frames that is no state of its own looks like the others in both halves.
+        A group of frames that is no state of its own looks like another state in both halves.
         """
         missing = [half for half, model in enumerate(self.models, 1) if model is None]
         found = self.resolution_A
@@ -82,7 +83,7 @@ class StateAgreement:
         return f"state {self.state} to {found:.3g} A{doubt}"
 
     def describe(self) -> dict[str, object]:
-        """As ``validation.json`` has it."""
+        """The entries of ``validation.json``."""
         return {
             "state": self.state,
             "models": list(self.models),
@@ -96,9 +97,9 @@ class StateAgreement:
 
 
 def pair_states(run: Sequence[Volume], half: Sequence[Volume]) -> list[int | None]:
-    """The model of a half, from 0, that is most like each state of the run, each model at most once.
+    """For each state of the run, the model of a half, from 0, that is most like it; each model at most once.
 
-    None: the half has none of the state, because it has come to fewer models.
+    None: the half has no model for that state, because it has found fewer models.
     """
     if len(run) == len(half) == 1:
         return [0]
@@ -111,18 +112,18 @@ def pair_states(run: Sequence[Volume], half: Sequence[Volume]) -> list[int | Non
 def is_distinct(alike: NDArray[np.float64], first: int, second: int) -> bool:
     """Whether two models of one state are clearly closer to each other than to models of other states.
 
-    alike : (M, M') likenesses of the models of both halves, of which these are ``first`` and ``second``.
+    alike : (M, M') correlations between the models of both halves; ``first`` and ``second`` are two of them.
     """
     others = np.concatenate([np.delete(alike[first], second), np.delete(alike[:, second], first)])
     return not len(others) or bool(1 - alike[first, second] <= _CLOSER * (1 - others.max()))
 
 
 def likenesses(run: Sequence[Volume], half: Sequence[Volume]) -> NDArray[np.float64]:
-    """(S, M) mean correlation of the speckles of every state with every model, turned onto each other."""
+    """(S, M) mean correlation of the speckles of every state with every model, after the best rotation."""
     return np.array([[compare(state, model).correlation for model in half] for state in run])
 
 
 def only_state(columns: dict[str, NDArray[np.generic]], state: int) -> dict[str, NDArray[np.generic]]:
-    """The table of frames of a run in which only those of one state, from 0, show the particle."""
+    """The table of frames of a run; those of all states except one, from 0, are marked as no model."""
     model = np.asarray(columns["model"])
     return {**columns, "model": np.where(model == state, model, -1)}

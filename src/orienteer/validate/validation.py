@@ -1,7 +1,7 @@
-"""From a finished run to a claim: two independent halves, phased, brought together and compared.
+"""From a finished run to a claim: two independent halves are phased, aligned and compared.
 
-No truth enters.  Everything follows from the frames, and each part is kept when it is done, so that a
-validation that was stopped goes on where it was.
+No known structure is used: everything follows from the frames.  Each part is stored when it is done, so that
+a validation that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from orienteer.validate.states import StateAgreement, is_distinct, likenesses, o
 from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
 
-# What a stopwatch tells of a validation.
+# Parts of a validation that a stopwatch times.
 PARTS = (
     "halves: reconstruct", "halves: sentinels", "halves: phase", "compare intensities", "compare densities",
     "sentinels", "wait for the density", "voxel errors", "coverage", "write",
@@ -63,13 +63,13 @@ def validate(
     halves: Halves | None = None,
     at_work: SideBySide | None = None,
 ) -> Validation:
-    """Put the result of a run to the test, and write what was found into ``validation`` below the run.
+    """Test the result of a run, and write the findings into the folder ``validation`` of the run.
 
     run : a finished run, or its folder.
     phasing : how both halves are phased.
-    device : where to compute; by default where the run was.
-    halves : those of :func:`begin_halves`, where they are at hand.
-    at_work : processes that work on the halves already, with the same settings.
+    device : where to compute; by default the device of the run.
+    halves : from :func:`begin_halves`, if they were begun already.
+    at_work : processes that already work on the halves, with the same settings.
 
     >>> import orienteer
     >>> from orienteer.particle.bodies import sphere
@@ -89,7 +89,7 @@ def validate(
     halves = halves or (at_work.halves if at_work else None) or begin_halves(whole, settings, device)
     folder = whole.path / VALIDATION
     if at_work is None or not at_work.is_on_whole:
-        with part("voxel errors"):  # first, while others may be at work on the halves
+        with part("voxel errors"):  # first, because other processes may still work on the halves
             errors = voxel_errors(whole, settings, device)
     with part("halves: reconstruct"):
         _bring_to_their_end(whole, halves, settings, phasing, device, at_work)
@@ -126,7 +126,7 @@ def validate(
             with part("sentinels"):
                 volume = on_device(measured_intensity(halves.runs[0], own[0]), device)
                 poses = _sentinels(models, volume, intensity, common_group(*halves.runs))
-        with part("halves: phase"):  # which others may have done meanwhile
+        with part("halves: phase"):  # other processes may have done it meanwhile
             if at_work is not None:
                 at_work.wait()
             phased, told, wrong = _phased(halves.runs, own, phasing, summaries, device)
@@ -142,7 +142,7 @@ def validate(
     first, summaries = states[0], first_told or summaries
     beside = at_work if at_work is not None and at_work.is_on_whole else None
     if beside is not None:
-        with part("voxel errors"):  # which are found there
+        with part("voxel errors"):  # another process computes them
             beside.wait_for_whole("errors")
             errors = voxel_errors(whole, settings, device)
     found = Validation(
@@ -164,9 +164,9 @@ def validate(
     with part("coverage"):
         found = replace(found, coverage=_coverage(whole, found))
     if beside is not None:
-        with part("wait for the density"):  # last: all that does not need it is done by now
+        with part("wait for the density"):  # last: everything that does not need the density is done by now
             beside.wait_for_whole()
-            phase_run(whole, phasing, device)  # what its process has left undone; else it is there
+            phase_run(whole, phasing, device)  # opens the density, or makes it if the other process failed
     with part("write"):
         found = replace(found, belongs_to=identity_of(whole.path))
         found.save(folder)
@@ -177,7 +177,7 @@ def _bring_to_their_end(
     whole: Run, halves: Halves, settings: ValidationSettings, phasing: PhaseSettings | None,
     device: DeviceName, at_work: SideBySide | None,
 ) -> None:  # fmt: skip
-    """Do the steps that are left of both halves: in processes of their own where that is quicker."""
+    """Do the remaining steps of both halves, in processes of their own if that is faster."""
     if at_work is not None and at_work.is_at_work:
         at_work.wait_for_runs()
     elif not halves.finished and can_go_side_by_side(whole, device):
@@ -191,9 +191,9 @@ def _bring_to_their_end(
 def _compared_intensities(
     whole: Run, halves: Halves, state: int, own: tuple[int, ...], models: list[HalfModel], device: DeviceName
 ) -> tuple[IntensityAgreement, IntensityAgreement]:
-    """How far the halves agree about a state of the run, from 0, and each of them with the run, at worst.
+    """How far the halves agree about a state of the run, and how far the worse half agrees with the run.
 
-    own : the model of each half that is this state.
+    state : counted from 0; own : the model of each half that is this state.
     """
     edge, diameter_A = reach_of(models)
     volume = on_device(measured_intensity(whole, state), device)
@@ -202,19 +202,20 @@ def _compared_intensities(
     )
     size = diameter_A, common_group(whole, *halves.runs).order
     intensity = halves.agreement(own, models, device)
-    # Frames that two models have oriented tell how these lie to each other; else it is searched for.
+    # The poses of frames that two models have both oriented give the rotation between the models.  With
+    # several states, that rotation is searched for.
     of_whole = None
     if len(whole.volumes()) == 1:
         within_deg = float(np.degrees(1 / (edge * diameter_A)))
         of_whole = turn_of_tables(halves.runs[0].orientations(), whole.orientations(), within_deg)
     first = compare_intensities(first_half, volume, *size, edge, of_whole)
-    # How the halves lie to each other, and the first to the whole, tells it of the second.
+    # The turn of the second half to the whole follows from that of the first and that between the halves.
     near = np.asarray(compose(inverse(intensity.quaternion), first.quaternion))
     return intensity, worse_of((first, compare_intensities(second_half, volume, *size, edge, near)))
 
 
 def _unlike_symmetries(halves: Halves) -> tuple[str, ...]:
-    """A sentence where each half has found another symmetry in its frames."""
+    """A sentence if the halves have found different symmetries in their frames."""
     first, second = (run.group for run in halves.runs)
     if first == second:
         return ()
@@ -225,7 +226,7 @@ def _unlike_symmetries(halves: Halves) -> tuple[str, ...]:
 
 
 def _share_of(whole: Run, state: int) -> float:
-    """Of the frames of the run that show anything, those that show a state, from 0."""
+    """The share of a state, counted from 0, among the frames of the run that show any state."""
     shown = np.asarray(whole.orientations()["model"])
     return float((shown == state).sum() / max((shown >= 0).sum(), 1))
 
@@ -234,9 +235,9 @@ def _phased(
     runs: tuple[Run, Run], models: tuple[int, ...], settings: PhaseSettings, summaries: list[HalfSummary],
     device: DeviceName,
 ) -> tuple[list[Phasing], list[HalfSummary], tuple[str, ...]]:  # fmt: skip
-    """The densities of the halves, with what was found, and what was wrong with those that have none.
+    """The densities of the halves that could be phased, both summaries, and a sentence for each failure.
 
-    models : of each half, from 0.
+    models : of each half, counted from 0.
     """
     phased, told, troubles = [], [], []
     for run, model, summary in zip(runs, models, summaries, strict=True):
@@ -245,7 +246,7 @@ def _phased(
         except FileError:
             raise
         except OrienteerError as error:
-            # Noise need not look like the transform of anything; then the halves agree on nothing.
+            # An intensity of mere noise may be the transform of no density; then the halves agree on nothing.
             troubles.append(f"{summary.path} could not be phased: {error.message}")
             told.append(summary)
             continue
@@ -264,8 +265,9 @@ def _half_maps(
     device: DeviceName,
     order: int,
 ) -> HalfMaps:
-    """intensity : how the intensities of the halves lie to each other, and how far they agree.
+    """Compare the densities of the halves.
 
+    intensity : rotation between the intensities of the halves, and how far they agree.
     order : of the symmetry that both have.
     """
     first, second = (on_device(one.density, device) for one in phased)
@@ -283,19 +285,19 @@ def _half_maps(
 def _sentinels(
     models: list[HalfModel], volume: Volume, intensity: IntensityAgreement, group: PointGroup
 ) -> PoseAgreement | None:
-    """volume : the intensity of the first half."""
+    """How far the halves agree on the poses of the sentinels.  volume : the intensity of the first half."""
     first, second = models
     if not len(first.poses):
         return None
     said = first.poses, second.poses, intensity.quaternion, group.name, first.is_flat
-    # Where both have a symmetry it is known at which rotations the particle looks alike.
+    # With a known symmetry, its group gives the equivalent poses; otherwise look for them in the intensity.
     if group.order > 1:
         return pose_agreement(*said)
     return pose_agreement(*said, look_alikes(volume, intensity))
 
 
 def _coverage(run: Run, found: Validation) -> Coverage:
-    """Where there are data at the resolution that is claimed, or at the edge where none is."""
+    """Directions with data at the resolution of the claim; at the edge of the data if there is no claim."""
     columns = only_state(run.orientations(), 0)
     merged = np.asarray(columns["model"]) >= 0
     merged &= ~np.asarray(columns.get("sentinel", np.zeros(len(merged))), bool)
@@ -312,7 +314,7 @@ def _coverage(run: Run, found: Validation) -> Coverage:
 
 
 def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:
-    """What both halves were told about the particle, in words."""
+    """What was given to both halves about the particle, in words."""
     told = []
     if known_orientations_in_words(dict(run.settings)):
         told.append(KNOWN_ORIENTATIONS)

@@ -1,4 +1,4 @@
-"""The errors of the voxels of a run, kept below it once they were found."""
+"""The errors of the voxels of a run, stored in its folder once they are computed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MERGED, ERRORS = "intensity_merged.h5", "intensity_error.h5"
 
 
 def voxel_errors(run: Run, settings: ValidationSettings, device: DeviceName) -> VoxelErrors | None:
-    """The errors of all frames merged at their poses; those that were found before are taken."""
+    """The errors of the voxels of all frames merged at their poses; stored ones are used if still valid."""
     if not settings.replicates:
         return None
     made_from: dict[str, Any] = {
@@ -49,7 +49,7 @@ def voxel_errors(run: Run, settings: ValidationSettings, device: DeviceName) -> 
 
 
 def _background(run: Run, pixels: PixelTable) -> NDArray[np.float64] | None:
-    """Photons per shot (U,) that the run has taken for background; None: none."""
+    """Background of the run in photons per shot, (U,); None: none."""
     checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
     values = np.zeros(0) if checkpoint is None else np.asarray(checkpoint.state.get("noise/background", []))
     return values.astype(np.float64) if len(values) == len(pixels) else None

@@ -1,8 +1,8 @@
-"""The density of a run, or the errors of its voxels, in a process that is ready before the run has ended.
+"""The density of a run, or the errors of its voxels, in a process that prepares before the run has ended.
 
-``python -m orienteer.validate.whole_process`` reads a line of JSON and makes itself ready.  A second line
-says that the run has come to its end: then it works, beside whoever compares the halves meanwhile, and says
-on its standard output when that is done.
+``python -m orienteer.validate.whole_process`` reads a line of JSON and prepares.  A second line means that
+the run has finished.  Then it works, while another process compares the halves, and reports on its standard
+output when it is done.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PATIENCE_S, _GLANCE_EVERY_S = 10.0, 0.05
 
 
 def main() -> None:
-    """Do what the lines on the standard input say."""
+    """Do the work that the lines on the standard input describe."""
     order: dict[str, Any] = json.loads(sys.stdin.readline())
     limit_cores(int(order["cores"]))
     if order["device"] != "cpu":
@@ -40,7 +40,7 @@ def main() -> None:
     if device == "cuda":
         _warm_up()
     if not sys.stdin.readline():
-        return  # nobody wants it any more
+        return  # the other process has closed the pipe: the work is no longer needed
     threading.Thread(target=end_with_the_other, daemon=True).start()
     run = Run.open(order["path"])
     if order["work"] == "density":
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _let_halves_begin(folder: Path) -> None:
-    """Wait until the halves are at work, or for some time: processes come to a card one after the other."""
+    """Wait, but not too long, until the halves have begun: so they get to the GPU first."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until and not all(
         RunDirectory(folder / half).events.exists() for half in ("half_1", "half_2")
@@ -60,7 +60,7 @@ def _let_halves_begin(folder: Path) -> None:
 
 
 def _warm_up() -> None:
-    """Load what phasing needs of the card by phasing something small."""
+    """Load what phasing needs on the GPU, by phasing a small volume."""
     import numpy as np
 
     rng = np.random.default_rng(0)

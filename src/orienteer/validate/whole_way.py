@@ -1,13 +1,13 @@
-"""From frames to a validated density in one go: the halves, the run, its density, and how far to trust it.
+"""From frames to a validated density in one go: the halves, the run, its density and its validation.
 
 ::
 
     run = Run.create(folder, frames)
     density, validation = go_the_whole_way(run)
 
-It comes to what ``orienteer reconstruct``, ``phase`` and ``validate`` come to one after the other, in less
-time: the run begins with what the halves have found (``halves_first.py``), and on a card that has room the
-halves are worked on at the same time, and compared while the run is phased.
+It gives the results of ``orienteer reconstruct``, ``phase`` and ``validate`` in less time: the run begins
+with the map of the halves (``halves_first.py``), and on a GPU with enough memory both halves are
+reconstructed at the same time, and compared while the run is phased.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from orienteer.run.run import Run
     from orienteer.validate.result import Validation
 
-# What a stopwatch tells beside the parts of the validation.
+# Stages that a stopwatch times in addition to the parts of the validation.
 STAGES = ("begin", "halves first", "reconstruct", "phase", "validate")
 
 
@@ -37,11 +37,11 @@ def go_the_whole_way(
     run: Run, settings: ValidationSettings | None = None, phasing: PhaseSettings | None = None,
     *, device: DeviceName | None = None,
 ) -> tuple[Phasing, Validation]:  # fmt: skip
-    """The density of a run, and how far to trust it; everything that was done before is taken.
+    """The density of a run and its validation; work that was done before is not repeated.
 
-    run : begun or not; it goes on where it is.
+    run : begun or not; it goes on from its state.
     phasing : how the run and both halves are phased.
-    device : where to compute; by default where the run does.
+    device : where to compute; by default the device of the run.
     """
     settings, device = settings or ValidationSettings(), run.device if device is None else device
     with part("begin"):
@@ -61,6 +61,6 @@ def go_the_whole_way(
                 phase_run(run, phasing, device)
         with part("validate"):
             found = validate(run, settings, phasing, device=device, halves=halves, at_work=at_work)
-        with part("phase"):  # opens what was phased beside
+        with part("phase"):  # opens the density that another process has made
             density = phase_run(run, phasing, device)
     return density, found
