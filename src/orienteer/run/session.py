@@ -149,7 +149,7 @@ class Session:
     def _give_up(self) -> None:
         """End all ranks in the middle of a step; the last checkpoint stays."""
         number = (self._stop and self._stop.number) or 0
-        what, hint = f"The current step was abandoned; {self._kept()}.", how_to_resume(self.directory.path)
+        what, hint = f"The current step was given up; {self._kept()}.", how_to_resume(self.directory.path)
         fault = Fault("signal", what, hint, self._crew.rank, self._crew.host, 128 + number)
 
         def note() -> None:
@@ -169,7 +169,7 @@ class Session:
                 self.is_whole = False
                 self.note_stop(signal=stop.number, abandoned=True)
                 at_once = isinstance(left, LeaveAtOnce)
-                what = "Stopped at once" if at_once else "The current step was abandoned"
+                what = "Stopped at once" if at_once else "The current step was given up"
                 raise self._stopped(stop, what) from None
         # Checked again now that signals are no longer noted, so that one after the last check is not lost.
         if is_stopping or (self._crew.is_alone and stop.is_requested):
