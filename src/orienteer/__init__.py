@@ -15,7 +15,7 @@ from orienteer.compute.kernel_folder import give_kernels_a_folder as _give_kerne
 
 __version__ = "0.1.0.dev0"
 
-# Public name -> the module that defines it, with its name there where that is shorter (module:name).
+# Public name -> the module that defines it; module:name if it has a shorter name there.
 _HOME = {
     "Beam": "orienteer.detector.beam",
     "Detector": "orienteer.detector.detector",
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 
     compare_volumes, phase_intensity, validate_run = _compare, _phase, _validate
 
-_give_kernels_a_folder()  # read once, when numba is loaded
+_give_kernels_a_folder()  # before numba is loaded, which reads the folder only once
 
 
 def __getattr__(name: str) -> Any:

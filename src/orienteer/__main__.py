@@ -1,4 +1,4 @@
-"""The ``orienteer`` command, also as ``python -m orienteer``: it can be stopped while it still loads."""
+"""The ``orienteer`` command, also as ``python -m orienteer``; Ctrl-C works even while it is still loading."""
 
 import os
 import signal
@@ -6,9 +6,9 @@ from types import FrameType
 
 
 def start() -> None:
-    """Run the command line; until it has loaded, Ctrl-C ends it at once, in the same word as later."""
+    """Run the command line; until it has loaded, Ctrl-C ends it at once, with the same message as later."""
     before = signal.getsignal(signal.SIGINT)
-    if before == signal.default_int_handler:  # else somebody else decides, such as nohup
+    if before == signal.default_int_handler:  # otherwise the caller, such as nohup, has set a handler
         signal.signal(signal.SIGINT, _leave)
     from orienteer.cli.main import main
 
@@ -16,12 +16,12 @@ def start() -> None:
     try:
         main()
     finally:
-        # Python gives Ctrl-C back to the system while it leaves: one more would take the exit status away.
+        # Python restores the system's Ctrl-C handler at exit: a second Ctrl-C would replace the exit status.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _leave(number: int, _: FrameType | None) -> None:
-    """Nothing has begun, so that nothing is to be put in order; an exception could get lost in an import."""
+    """Exit at once: nothing has begun that needs cleaning up, and an import could swallow an exception."""
     os.write(2, b"Stopped.\n")
     os._exit(128 + number)
 

@@ -9,7 +9,7 @@ from os import PathLike, fspath
 
 
 class OrienteerError(Exception):
-    """Something that the user can mend.
+    """Something that the user can fix.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class FileError(OrienteerError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type["FileError"], tuple[str, str, str]]:
-        """Errors travel between ranks: they are made again of what they were made of."""
+        """Errors are pickled to travel between ranks: rebuild this one from its constructor's arguments."""
         return FileError, (self.path, self.reason, self.hint)
 
 
@@ -56,11 +56,11 @@ class GeometryMismatch(OrienteerError):  # noqa: N818 - users read it as a state
 
 
 class DeviceError(OrienteerError):
-    """The device that was asked for is not there or cannot do the work."""
+    """The requested device is not available or cannot do the work."""
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in one sentence, for a log: ours as it is, any other with its kind.
+    """An error in one sentence, for a log: the message of an OrienteerError, or type and text of any other.
 
     >>> reason_of(OrienteerError("the disk is full.", "Make room.")), reason_of(ValueError("shape"))
     ('the disk is full.', 'ValueError: shape')

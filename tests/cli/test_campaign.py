@@ -131,7 +131,7 @@ def test_shots_and_runs_are_exported(made: Any) -> None:
     assert "'=cmd()" in Path("runs.csv").read_text()  # which a spreadsheet does not compute
     assert made("campaign", "export", ADDRESS, "runs.xlsx").status == 1
     again = ("campaign", "export", ADDRESS, "runs.csv")
-    assert "not written over" in made(*again).errors
+    assert "not overwritten" in made(*again).errors
     assert made(*again, "--overwrite").output.startswith("runs.csv: 1 run\n")
 
 
@@ -163,8 +163,8 @@ def test_rules_are_made_listed_switched_and_removed(made: Any) -> None:
         (("all", "--steps", "reconstruct", "--out", "x", "--where", "slurm"), "needs a settings file"),
         (("all", "--steps", "report", "--out", "x", "--settings", "none.toml"), "no such settings file"),
         (("all", "--off"), "no rule 'all'"),
-        (("all",), "what is the rule?"),
-        (("--off",), "which rule?"),
+        (("all",), "the rule has no steps."),
+        (("--off",), "no rule is named."),
     ],
 )
 def test_a_rule_that_could_not_be_carried_out_is_refused(made: Any, arguments: Any, words: str) -> None:
@@ -224,9 +224,7 @@ def test_a_worker_that_is_stopped_says_what_goes_on(
     monkeypatch.setattr("orienteer.campaign.worker.Worker.work", stop)
     told = made("campaign", "work", ADDRESS)
     assert told.status == 128 + number
-    assert told.errors == (
-        "Stopped; steps that are at work go on. The same command looks after them again.\n"
-    )
+    assert told.errors == ("Stopped; steps that are running continue. The same command watches them again.\n")
 
 
 def test_a_worker_carries_out_the_steps_of_a_rule(made: Any, frames: Path) -> None:

@@ -29,4 +29,4 @@ def test_a_worker_says_that_nothing_is_left_and_which_runs_have_failed(run: Any,
     run("campaign", "rule", ADDRESS, "routine", "--steps", "hits", "--out", "processed", "--also-old")
     told = run("campaign", "work", ADDRESS, "--once")
     assert told.status == 0
-    assert "Steps of r1 have failed: orienteer campaign show tells why." in " ".join(told.errors.split())
+    assert "Steps of r1 have failed: orienteer campaign show says why." in " ".join(told.errors.split())

@@ -61,7 +61,7 @@ def test_a_file_is_written_over_only_where_that_is_asked_for(run: Any, frames: P
     there.write_text("weeks of work")
     told = run(*line, there)
     assert told.status == 1
-    assert f"{there}: exists already and is not written over." in told.errors
+    assert f"{there}: exists already and is not overwritten." in told.errors
     assert "--overwrite" in told.errors
     assert there.read_text() == "weeks of work"
     Path("hits.h5").unlink(missing_ok=True)

@@ -118,7 +118,7 @@ def test_ctrl_c_keeps_what_was_received_and_the_same_command_goes_on(frames: Pat
         finally:
             process.kill()
         assert process.returncode == 130, messages
-        assert "The same command goes on" in messages
+        assert "The same command continues" in messages
         received = json.loads(output)["received"]
         assert 0 < received == len(read_shots(tmp_path / "run", ["event_id"])["event_id"])
         status, output, messages = live(*words)
@@ -204,7 +204,7 @@ def test_events_of_two_detectors_are_matched_by_their_ids(frames: Path, tmp_path
         (("--source", "a=tcp://x:1", "--source", "a=tcp://y:1"), "two sources are called 'a'"),
         (("--source", "tcp://x:1", "--option", "most"), "expected NAME=VALUE"),
         (("--source", "tcp://x:1", "--option", "speed=3"), "there is no option 'speed'"),
-        (("--source", "tcp://x:1", "--sample", "virus"), "--sample is noted in a campaign"),
+        (("--source", "tcp://x:1", "--sample", "virus"), "--sample needs a campaign"),
         (("--source", "nowhere.h5"), "'nowhere.h5' is no stream, file or folder"),
         (("--source", "tcp://x:1", "--filter", "nowhere.py:none"), "nowhere.py:none' cannot be loaded"),
         (("--source", "tcp://x:1", "--geometry", "nowhere.geom"), "nowhere.geom"),

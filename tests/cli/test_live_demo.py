@@ -70,5 +70,5 @@ def test_the_demo_goes_from_a_simulated_stream_to_a_map(
 def test_what_the_demo_would_not_look_at_is_refused(run: Any, unused: list[str]) -> None:
     done = run("live", "--demo", "--out", "demo", *unused)
     assert done.status != 0
-    assert f"no use for {unused[0]}" in " ".join(done.errors.split())
+    assert f"cannot use {unused[0]}" in " ".join(done.errors.split())
     assert not Path("demo").exists()

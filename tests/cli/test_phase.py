@@ -258,7 +258,7 @@ def test_ctrl_c_tells_what_is_kept(run: Any, volume: Path, is_there: bool, monke
     monkeypatch.setattr("orienteer.phase.phasing.phase", interrupt)
     result = run(*command, "--restart")
     assert result.status == 130
-    assert ("left as it was" if is_there else "nothing was written") in result.errors
+    assert ("density is unchanged" if is_there else "nothing was written") in result.errors
     assert Path("out").exists() == is_there
     assert not is_there or Path("out/phasing.json").read_bytes() == before
 
@@ -281,7 +281,7 @@ def test_ctrl_c_while_the_files_are_written_leaves_them_whole(
         patched.setattr(signals, "_ECHO_S", math.inf)
         result = run(*command)
     assert result.status == 130
-    assert "the density is written" in result.errors
+    assert "the density has been written" in result.errors
     assert run(*command, "--json").json["n_starts"] == 7
 
 
@@ -314,7 +314,7 @@ def test_what_differs_from_the_density_that_is_there_is_named(run: Any, volume: 
     first, again = run(*command), run(*command)
     assert (first.status, again.status) == (0, 0)
     assert "Written to out" in first.output
-    assert "Lies in out" in again.output
+    assert "It is in out" in again.output
     assert "It was phased already" in again.errors
     assert "another seed, symmetry." in run(*command, "--seed", 5, "--symmetry", "C2").errors
 

@@ -115,5 +115,5 @@ def test_a_replay_that_is_stopped_says_what_was_sent_and_how_it_goes_on(
     assert process.returncode == (0 if number == signal.SIGINT else 143)
     (line,) = said.strip().splitlines()
     assert line.startswith("Stopped. The same command ")
-    assert ("whoever listens loses nothing" in line) != push
+    assert ("listeners lose nothing" in line) != push
     assert int(line.split(". ")[-1].split()[0].replace(",", "")) > 0

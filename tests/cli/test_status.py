@@ -62,7 +62,7 @@ def test_every_run_below_the_folder_is_told_with_its_job(run: Callable[..., Any]
     assert "starts" in lines["runs/r2"]
     assert "not begun" in lines["runs/r3"]
     assert "waits: other jobs come first" in lines["runs/r3"]
-    assert "its job ends 1:30 h before the run" in shown.errors
+    assert "its job will end 1:30 h before the run" in shown.errors
 
 
 def test_json_tells_the_same_for_scripts(run: Callable[..., Any], place: Path) -> None:
@@ -106,4 +106,4 @@ def test_without_slurm_runs_are_told_all_the_same(
 
 def test_a_place_that_is_not_there_is_refused(run: Callable[..., Any], place: Path) -> None:
     assert "there is no such run" in run("status", "nowhere").errors
-    assert "No run is here" in run("status").output
+    assert "There is no run here" in run("status").output

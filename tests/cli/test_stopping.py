@@ -104,7 +104,7 @@ def test_a_stopped_simulation_says_that_nothing_was_written(
     line = ["simulate", "sphere", "--frames", 3, "--set", "detector.pixels=8", "--out", "a.h5"]
     told = run(*line, "--batch", 1)
     assert told.status == 128 + number
-    assert told.errors.strip() == "Stopped; a.h5 is not written. The same command begins anew."
+    assert told.errors.strip() == "Stopped; a.h5 was not written. The same command starts over."
     assert not list(Path().iterdir())
 
 
@@ -121,8 +121,8 @@ def test_a_stopped_command_says_that_an_older_file_is_left_as_it_was(
     }[command]
     told = run(command, *line, "--overwrite")
     assert told.status == 143
-    assert "Stopped; older.h5 is left as it was" in told.errors
-    assert ("shots.csv is not written" in told.errors) == (command == "hits")
+    assert "Stopped; older.h5 is unchanged" in told.errors
+    assert ("shots.csv was not written" in told.errors) == (command == "hits")
     assert Path("older.h5").read_bytes() == b"older"
 
 
@@ -156,11 +156,11 @@ def test_a_demo_that_is_stopped_goes_on_with_no_other_command(
     told = run("demo", "--out", "here")
     assert told.status == 128 + number
     assert [line.split()[2] for line in told.errors.splitlines() if line.startswith("$")] == ["simulate"]
-    assert "frames.h5 is not written" in " ".join(told.errors.split())
+    assert "frames.h5 was not written" in " ".join(told.errors.split())
 
 
 def test_a_demo_that_is_stopped_between_its_commands_says_how_it_goes_on(run: Any, stopped_in: Any) -> None:
     stopped_in("orienteer.cli.demo.carry_out", signal.SIGTERM)
     told = run("demo", "--out", "here")
     assert told.status == 143
-    assert told.errors.strip() == "Stopped; what is done is kept in here. The same command goes on."
+    assert told.errors.strip() == "Stopped; what is done is kept in here. The same command continues."

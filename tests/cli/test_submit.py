@@ -46,21 +46,21 @@ def test_files_that_ask_for_different_jobs_are_no_array(run: Callable[..., Any],
     Path("r2.toml").write_text('[run]\ndata = "frames.h5"\n\n[cluster]\nnodes = 3\n')
     refused = run("submit", file, "r2.toml", "--dry-run")
     assert refused.status == 2
-    assert "r2.toml asks for other things under [cluster] than r1.toml" in refused.errors
+    assert "r2.toml and r1.toml have different settings under [cluster]" in refused.errors
     assert run("submit", file, "r2.toml", "--dry-run", "--nodes", 1).status == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "which run?"),
+        ((), "no run is given."),
         (("r1.toml", "--time", "4:00"), "write 4:00:00, 4h or 4min"),
         (("r1.toml", "--time", "60"), "'60' has no unit; write 60min, 60h"),
         (("r1.toml", "--nodes", "0"), "--nodes 0"),
         (("r1.toml", "--site", "nosite"), "there is no site 'nosite'"),
         (("r1.toml", "--after", "x"), "this is not a job"),
         (("r1.toml", "--environment", "env.tar.zst"), "there is no such archive"),
-        (("r1.toml", "--environment", "frames.h5"), "is no archive of an environment"),
+        (("r1.toml", "--environment", "frames.h5"), "is not an archive of an environment"),
         (("nowhere.toml",), "no such settings file"),
     ],
 )
@@ -84,7 +84,7 @@ def test_without_slurm_there_is_a_hint(
 
 
 def test_what_may_not_be_meant_is_noted(run: Callable[..., Any], file: Path) -> None:
-    assert "Nothing tells Slurm" in run("submit", file, "--dry-run", "--preemptible").errors
+    assert "Slurm does not know" in run("submit", file, "--dry-run", "--preemptible").errors
     assert "give --time" in run("submit", file, "--dry-run", "--chain", 2).errors
 
 

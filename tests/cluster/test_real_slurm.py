@@ -101,7 +101,7 @@ def test_a_run_gets_no_second_job_beside_one_that_waits_or_works(desk: Any) -> N
     (job,) = desk.submit(file)
     again = desk.call("submit", file)
     assert again.returncode == 1
-    assert f"job {job} is there for this run already" in again.stderr
+    assert f"this run has a job already: {job}" in again.stderr
     (behind,) = desk.submit(file, "--after", f"afterany:{job}")
     assert desk.slurm.wait_for(behind, "PENDING") == "PENDING"
     desk.slurm.call("scancel", job, behind)

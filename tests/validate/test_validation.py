@@ -195,7 +195,7 @@ def test_what_is_said_of_noise_does_not_contradict_itself(noise: Validation, goo
     round_only = replace(noise, maps=alike)
     assert "radial mean only" in round_only.statement
     rows = dict(in_rows(round_only, 1.0))
-    assert rows["densities agree to"].startswith("nothing but their radial mean: 33.7 A (0.143), ")
+    assert rows["densities agree to"].startswith("nothing beyond their radial mean: 33.7 A (0.143), ")
     assert rows["intensities agree to"].startswith("nothing ")
 
 

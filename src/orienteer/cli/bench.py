@@ -1,4 +1,4 @@
-"""``orienteer bench``: how long the main work takes on this machine, whole and in parts."""
+"""``orienteer bench``: how long an iteration takes on this machine, in total and by part."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from orienteer.compute.words import time_in_words
 def bench(
     what: Annotated[Literal["emc"], typer.Argument(help="What to time: whole iterations of EMC.")],
     frames: Annotated[int, typer.Option(help="Frames.", min=1)] = 10_000,
-    pixels: Annotated[int, typer.Option(help="Pixels of a frame that take part.", min=1)] = 4096,
+    pixels: Annotated[int, typer.Option(help="Pixels of a frame that are used.", min=1)] = 4096,
     rotations_n: Annotated[
         int,
         typer.Option("--rotations-n", help="Divisions of the 600-cell: 10 (5 n³ + n) orientations.", min=1),
@@ -23,7 +23,7 @@ def bench(
         Literal["gaussian", "poisson"], typer.Option(help="How frames and slices are compared.")
     ] = "poisson",
     repeats: Annotated[
-        int, typer.Option(help="Iterations that are timed, after one that is not; the median counts.", min=1)
+        int, typer.Option(help="Timed iterations, after one untimed; the median is reported.", min=1)
     ] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the frames and the intensity.", min=0)] = 0,
     device: Device = "auto",

@@ -1,4 +1,4 @@
-"""``orienteer campaign``: the runs of a beam time in one database, and rules by which they are worked on."""
+"""``orienteer campaign``: the runs of a beam time in one database, and rules that process them."""
 
 import getpass
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from orienteer.campaign.campaign import Campaign
 
 app = typer.Typer(
-    help="The runs, samples, shots and jobs of a beam time in one database, and rules that work on them.",
+    help="The runs, samples, shots and jobs of a beam time in one database, and rules that process them.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -27,7 +27,7 @@ app = typer.Typer(
 
 @app.command()
 def init(address: Address, as_json: AsJson = False) -> None:
-    """Make a campaign, or bring one that is there to the newest layout."""
+    """Create a campaign, or bring an existing one to the newest layout."""
     with open_campaign(address, create=True) as campaign:
         told = {"campaign": str(campaign.database), **_sums(campaign)}
     if as_json:
@@ -44,11 +44,11 @@ def add(
         typer.Argument(metavar="PATH...", help="Data, runs or live runs.", show_default=False),
     ],
     sample: Annotated[str, typer.Option("--sample", help="What was measured.")] = "",
-    name: Annotated[str, typer.Option("--name", help="Name of the run; otherwise that of the path.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Name of the run; by default that of the path.")] = "",
     tags: Annotated[list[str], typer.Option("--tag", help="A tag; may be repeated.")] = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Add runs with what their folders say of them; again brings them up to date."""
+    """Add runs with the facts from their folders; repeat it to bring them up to date."""
     from orienteer.cli.campaign_adding import add_path
     from orienteer.errors import SettingsError
 
@@ -75,13 +75,15 @@ def list_(
     sample: Annotated[str, typer.Option("--sample", help="Only runs of this sample.")] = "",
     sort: Annotated[
         str,
-        typer.Option("--sort", help="modified, created, name, n_shots or n_hits; - before: largest first."),
+        typer.Option(
+            "--sort", help="modified, created, name, n_shots or n_hits; with - in front, largest first."
+        ),
     ] = "-modified",
     limit: Annotated[int, typer.Option("--limit", help="How many at most.", min=1, max=1000)] = 50,
-    offset: Annotated[int, typer.Option("--offset", help="How many to leave out before.", min=0)] = 0,
+    offset: Annotated[int, typer.Option("--offset", help="How many to skip first.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """List runs, what was changed last first."""
+    """List runs, the last changed first."""
     with open_campaign(address) as campaign:
         total, found = campaign.runs(search, tag, sample, sort, offset, limit)
         told = {**_sums(campaign), "total": total, "runs": found}
@@ -95,7 +97,7 @@ def list_(
 
 @app.command()
 def show(address: Address, run: RunName, as_json: AsJson = False) -> None:
-    """Show everything that is known of a run."""
+    """Show everything that is known about a run."""
     with open_campaign(address) as campaign:
         told = campaign.run(run)
     if as_json:
@@ -112,11 +114,11 @@ def tag(
     run: RunName,
     tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Tags.", show_default=False)],
     remove: Annotated[
-        bool, typer.Option("--remove", metavar="", help="Take them away instead of giving them.")
+        bool, typer.Option("--remove", metavar="", help="Remove the tags instead of adding them.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give a run tags, or take them away."""
+    """Add tags to a run, or remove them."""
     with open_campaign(address) as campaign:
         found = campaign.tag(run, remove=tags) if remove else campaign.tag(run, add=tags)
     if as_json:
@@ -129,8 +131,8 @@ def tag(
 def note(
     address: Address,
     run: RunName,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What there is to say.", show_default=False)],
-    author: Annotated[str, typer.Option("--author", help="Who says it; otherwise the account.")] = "",
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text of the note.", show_default=False)],
+    author: Annotated[str, typer.Option("--author", help="Who wrote it; by default your account.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Add a note to a run."""
@@ -150,18 +152,18 @@ app.command()(rule)
 def work(
     address: Address,
     once: Annotated[
-        bool, typer.Option("--once", metavar="", help="Leave when there is nothing left to do.")
+        bool, typer.Option("--once", metavar="", help="Exit when there is nothing left to do.")
     ] = False,
-    at_once: Annotated[int, typer.Option("--at-once", help="Steps at the same time.", min=1)] = 1,
+    at_once: Annotated[
+        int, typer.Option("--at-once", help="How many steps to run at the same time.", min=1)
+    ] = 1,
     every_s: Annotated[
-        float, typer.Option("--every-s", help="Seconds between looks for new runs.", min=0.1)
+        float, typer.Option("--every-s", help="Seconds between checks for new runs.", min=0.1)
     ] = 2.0,
-    again: Annotated[
-        bool, typer.Option("--again", metavar="", help="Begin steps that have failed anew.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", metavar="", help="Start failed steps again.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Watch for new runs and do what the rules say; stop it at any time, no step is done twice."""
+    """Watch for new runs and do what the rules say; stop it at any time: no step is done twice."""
     from orienteer.campaign import jobs
     from orienteer.campaign.worker import Worker
 
@@ -172,7 +174,7 @@ def work(
         if again:
             campaign.database.write(jobs.retry_failed)
         with telling_when_stopped(
-            "Stopped; steps that are at work go on.", "The same command looks after them again."
+            "Stopped; steps that are running continue.", "The same command watches them again."
         ):
             Worker(campaign, at_once, tell).work(once, every_s)
         told = campaign.overview()["jobs"]
@@ -181,7 +183,7 @@ def work(
     elif once:
         failed = sorted({each["run"] for each in told if each["status"] == "failed"})
         why = (
-            f" Steps of {', '.join(failed)} have failed: orienteer campaign show tells why." if failed else ""
+            f" Steps of {', '.join(failed)} have failed: orienteer campaign show says why." if failed else ""
         )
         tell(f"Nothing is left to do.{why}")
 
@@ -193,15 +195,17 @@ def export(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Of runs: .json with everything, .csv as a table. Of shots: .csv, .h5 or .npz.",
+            help="For runs: .json with everything, .csv as a table. For shots: .csv, .h5 or .npz.",
             show_default=False,
         ),
     ],
-    run: Annotated[str, typer.Option("--run", metavar="RUN", help="Its shots; otherwise all runs.")] = "",
+    run: Annotated[
+        str, typer.Option("--run", metavar="RUN", help="Write the shots of this run; by default all runs.")
+    ] = "",
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the runs of a campaign, or the shots of a run, as a file."""
+    """Write the runs of a campaign, or the shots of a run, to a file."""
     from orienteer.campaign.exporting import export_runs, export_shots
 
     refuse_existing(out, overwrite)

@@ -1,4 +1,4 @@
-"""A path becomes a run of a campaign: data, a run directory, or a live run with its shots."""
+"""Add a path to a campaign as a run: data, a run directory, or a live run with its shots."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
-    """Add what lies at a path, or bring it up to date; the name of the run.
+    """Add the run at a path, or bring it up to date; returns the name of the run.
 
-    name : empty means that of the path, or another where a run of another path has it.
+    name : if empty, that of the path, or a variant if another run has that name.
     """
     from orienteer.campaign.facts import read_facts
     from orienteer.live.standing import read_live_standing
@@ -24,7 +24,7 @@ def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
     if not path.exists():
         raise FileError(path, "there is no such file or folder.", meant_instead(path, "Check the path."))
     if is_live_run(path):
-        # Asked before its shots are read: what is not at work now has none that come later.
+        # Check this before reading its shots: a live run that is not at work now will get no more.
         is_open = read_live_standing(path).state == "working"
         run = _add(campaign, name, path.resolve(), sample=sample, kind="live", is_open=True)
         _add_shots(campaign, run, path)
@@ -44,7 +44,7 @@ def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
 
 
 def _check_data(path: Path) -> None:
-    """Refuse what no step could work on: a file of anything else than patterns, a folder without data."""
+    """Refuse what no step could use: a file that holds no patterns, or a folder without data."""
     from orienteer.compute.reading import is_hdf5, read_head
     from orienteer.source.opening import recognise
 
@@ -55,7 +55,7 @@ def _check_data(path: Path) -> None:
     if not any(is_hdf5(read_head(each, "file")) for each in files):
         raise FileError(
             path,
-            "is no run, and holds no data.",
+            "is not a run and holds no data.",
             "Give a file of patterns, a folder of HDF5 files, a run or a live run.",
         )
 

@@ -1,4 +1,4 @@
-"""What the commands of a campaign share: which campaign, and which run of it."""
+"""Arguments that the campaign commands share: the campaign and one of its runs."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -16,15 +16,19 @@ _HEADER = ("rule", "is", "sample", "steps", "where", "watches", "writes to")
 def rule(
     address: Address,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the rule; none: list them.", show_default=False)
+        str,
+        typer.Argument(metavar="NAME", help="Name of the rule; without it, list all.", show_default=False),
     ] = "",
     steps: Annotated[
         str, typer.Option("--steps", metavar="A,B,...", help="hits, reconstruct, phase, validate, report.")
     ] = "",
     out: Annotated[
-        str, typer.Option("--out", metavar="FOLDER", help="Folder in which each run gets one of its name.")
+        str,
+        typer.Option(
+            "--out", metavar="FOLDER", help="Folder for results; each run gets a folder of its name in it."
+        ),
     ] = "",
-    sample: Annotated[str, typer.Option("--sample", help="Which sample; otherwise all.")] = "",
+    sample: Annotated[str, typer.Option("--sample", help="Only runs of this sample; by default all.")] = "",
     watch: Annotated[
         str, typer.Option("--watch", metavar="PATTERN", help="Files that become runs, such as 'raw/*.h5'.")
     ] = "",
@@ -33,21 +37,26 @@ def rule(
     ] = "",
     where: Annotated[
         Literal["local", "slurm"],
-        typer.Option("--where", help="Where to reconstruct: here or as a batch job."),
+        typer.Option("--where", help="Reconstruct on this machine or as a batch job."),
     ] = "local",
     settle_s: Annotated[
         float,
-        typer.Option("--settle-s", help="Seconds after which a file that did not change is whole.", min=0),
+        typer.Option(
+            "--settle-s", help="Treat a file as complete after this many seconds without a change.", min=0
+        ),
     ] = 10.0,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="Rules as TOML, one table each: rule.NAME.")
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="Read rules from TOML, one table rule.NAME each."),
     ] = None,
     also_old: Annotated[
-        bool, typer.Option("--also-old", metavar="", help="Also for the runs that are there already.")
+        bool, typer.Option("--also-old", metavar="", help="Also apply it to runs added before.")
     ] = False,
-    off: Annotated[bool, typer.Option("--off", metavar="", help="Let the rule rest.")] = False,
-    on: Annotated[bool, typer.Option("--on", metavar="", help="Let it work again.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", metavar="", help="Forget it and its jobs.")] = False,
+    off: Annotated[bool, typer.Option("--off", metavar="", help="Switch the rule off.")] = False,
+    on: Annotated[bool, typer.Option("--on", metavar="", help="Switch the rule on again.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", metavar="", help="Delete the rule and its jobs.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make, change, switch or list rules; a worker carries them out."""
@@ -55,13 +64,13 @@ def rule(
     from orienteer.errors import SettingsError
 
     if (off or on or remove or steps or out) and not name:
-        raise SettingsError("which rule?", "Give its name: orienteer campaign rule CAMPAIGN NAME ...")
+        raise SettingsError("no rule is named.", "Give its name: orienteer campaign rule CAMPAIGN NAME ...")
     made: dict[str, Any] = {}
     if file is not None:
         made = {each: found.checked() for each, found in read_rules(file).items()}
     elif steps or out:
         if not (steps and out):
-            missing = "--out, the folder for what is made" if steps else "--steps, what is to be done"
+            missing = "--out, the folder for its results" if steps else "--steps, the work to do"
             raise SettingsError(
                 f"a rule needs {missing}.", "For example: --steps hits,reconstruct --out processed"
             )
@@ -77,7 +86,9 @@ def rule(
         )
         made = {name: found.checked()}
     elif name and not (off or on or remove):
-        raise SettingsError("what is the rule?", "Give --steps and --out, or a file of rules with --file.")
+        raise SettingsError(
+            "the rule has no steps.", "Give --steps and --out, or a file of rules with --file."
+        )
     with open_campaign(address) as campaign:
         database = campaign.database
         for each, checked in made.items():

@@ -9,7 +9,7 @@ _SHOWN = ("name", "sample", "kind", "data", "folder", "created", "modified")
 
 
 def sums(told: Mapping[str, Any]) -> str:
-    """How much there is in a campaign, in words."""
+    """The numbers of runs, shots and hits of a campaign, in words."""
     return ", ".join(counted(told[f"n_{what}s"], what) for what in ("run", "shot", "hit"))
 
 
@@ -29,7 +29,7 @@ def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def in_rows(run: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Everything about a run, a row per fact; what is not known is left out."""
+    """Everything about a run, a row per fact; unknown facts are left out."""
     rows = [(name, str(run[name])) for name in _SHOWN if run[name]]
     if run["n_shots"]:
         share = run["n_hits"] / run["n_shots"]

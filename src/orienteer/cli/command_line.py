@@ -1,4 +1,4 @@
-"""How Typer tells of a command line: ``--help`` is a flag, and an option that is a setting is called one.
+"""Typer with small changes: help shows ``--help`` as a flag, and errors name a setting of the same name.
 
 Values of options are named as those of settings are: NUMBER and INTEGER, not the types of Python.
 """
@@ -16,7 +16,7 @@ _VALUES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 class _PlainHelp:
     def get_help_option(self, ctx: Any) -> Any:
-        """The option, without a word for a value that it does not take."""
+        """The option without a placeholder for a value, because it takes none."""
         option = super().get_help_option(ctx)  # type: ignore[misc]
         if option is not None:
             option.metavar = ""
@@ -24,7 +24,7 @@ class _PlainHelp:
 
 
 class Command(_PlainHelp, TyperCommand):
-    """A command whose help shows ``--help`` as the flag that it is, and whose errors are in our words."""
+    """A command whose help shows ``--help`` as a plain flag, and whose errors suggest ``--set``."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -34,7 +34,7 @@ class Command(_PlainHelp, TyperCommand):
                 option.metavar = _value_in_words(hints.get(str(option.name)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What was typed, as Typer understands it."""
+        """Parse as Typer does; if an unknown option is a setting, the error says how to set it."""
         try:
             return super().parse_args(ctx, args)
         except UsageError as error:
@@ -43,12 +43,12 @@ class Command(_PlainHelp, TyperCommand):
             if takes_settings and (meant := settings_named(getattr(error, "option_name", None) or "")):
                 ways = " or ".join(f"--set {setting}=VALUE" for setting in meant)
                 error.message += f"; commands that read this setting take {ways}"
-                error.possibilities = None  # options that are only spelt alike
+                error.possibilities = None  # Typer's guesses are only options with a similar spelling
             raise
 
 
 class Group(_PlainHelp, TyperGroup):
-    """Commands below one name, whose help is as plain."""
+    """A group of commands with the same plain help."""
 
 
 def _value_in_words(hint: Any) -> str | None:
@@ -64,7 +64,7 @@ def _value_in_words(hint: Any) -> str | None:
 
 
 def settings_named(option: str) -> list[str]:
-    """The settings of all sections that an option names.
+    """The settings of all sections that have the name of an option.
 
     >>> settings_named("--photon-energy-eV"), settings_named("--no-such")
     (['beam.photon_energy_eV'], [])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orienteer.particle.structure import Structure
     from orienteer.volume.volume import Volume
 
-# What a run directory stands for: the first of these that it holds.
+# If a run directory is given, the first of these files that it holds is compared.
 RESULTS = (DENSITY_H5, DENSITY_MRC, INTENSITY_H5, INTENSITY_MRC)
 _AUTO = "auto"
 _WHAT = "Density or intensity (MRC, HDF5), structure (PDB, mmCIF) or the folder of a run."
@@ -32,30 +32,32 @@ _WHAT = "Density or intensity (MRC, HDF5), structure (PDB, mmCIF) or the folder 
 
 def compare(
     first: Annotated[Path, typer.Argument(help=f"The reference. {_WHAT}", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="What is turned onto it; as the first.", show_default=False)],
+    second: Annotated[
+        Path, typer.Argument(help="What is aligned to it; same kinds of file.", show_default=False)
+    ],
     criterion: Annotated[
-        str, typer.Option("--criterion", help="Of the resolution: 0.5, 0.143, half-bit or a number.")
+        str, typer.Option("--criterion", help="Resolution criterion: 0.5, 0.143, half-bit or a number.")
     ] = "0.5",
     mask: Annotated[
         str | None,
         typer.Option(
-            "--mask", metavar="auto|FILE", help="Mask the densities, and correct the curve for the mask."
+            "--mask", metavar="auto|FILE", help="Mask the densities, and correct the FSC for the mask."
         ),
     ] = None,
     symmetry: Annotated[
-        str, typer.Option("--symmetry", metavar="GROUP", help="Imposed on both; for half-bit only.")
+        str, typer.Option("--symmetry", metavar="GROUP", help="Symmetry imposed on both; for half-bit only.")
     ] = "C1",
-    seed: Annotated[int, typer.Option("--seed", help="Of the correction for the mask.", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the correction for the mask.", min=0)] = 0,
     out: Annotated[Path | None, typer.Option("--out", metavar="PNG", help="Draw a picture here.")] = None,
     aligned: Annotated[
         Path | None,
-        typer.Option("--aligned", metavar="FILE", help="Write the second, turned, here (.mrc or .h5)."),
+        typer.Option("--aligned", metavar="FILE", help="Write the aligned second volume here (.mrc or .h5)."),
     ] = None,
     overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Bring two volumes onto each other and tell how well they agree: rotation, hand, shift, resolution."""
+    """Align two volumes and say how well they agree: rotation, hand, shift, resolution."""
     from orienteer.compare.comparison import compare as compare_volumes
     from orienteer.orientation.point_group import PointGroup
 
@@ -86,7 +88,7 @@ def compare(
 
 
 def open_comparable(path: Path) -> "Volume | Structure":
-    """The volume or structure in a file, or the density of a run, or else its intensity."""
+    """The volume or structure in a file; for a run, its density, or its intensity if it has no density."""
     from orienteer.particle.opening import open_structure
     from orienteer.volume.opening import open_volume
 
@@ -111,21 +113,21 @@ def open_comparable(path: Path) -> "Volume | Structure":
 
 
 def _check_names(out: Path | None, aligned: Path | None, overwrite: bool) -> None:
-    """Refuse names of results that could not be written in the end."""
+    """Refuse output names that could not be written at the end."""
     if out is not None:
         refuse_no_picture(out)
     if aligned is not None:
         refuse_existing(aligned, overwrite)
         name = aligned.name.lower().removesuffix(".gz")
         if not name.endswith((".mrc", ".map", ".ccp4", ".h5", ".hdf5")):
-            raise FileError(aligned, "has an ending of no volume format.", "Use .mrc, .map, .ccp4 or .h5.")
+            raise FileError(aligned, "does not end like a volume file.", "Use .mrc, .map, .ccp4 or .h5.")
     for path in (out, aligned):
         if path is not None:
             refuse_missing_folder(path)
 
 
 def _check(criterion: str) -> None:
-    """Refuse a wrong criterion before anything is computed, as a wrong command line."""
+    """Refuse a wrong criterion before anything is computed, as an error of the command line."""
     from orienteer.compare.criteria import check_criterion
 
     try:
@@ -149,7 +151,7 @@ def _on_device(given: "Volume | Structure", device: Any) -> "Volume | Structure"
 
 
 def _told(pair: "list[Volume | Structure]") -> list[str]:
-    """What was decided when the structures were opened."""
+    """Remarks from opening the structures."""
     return [remark for given in pair for remark in getattr(given, "remarks", ())]
 
 

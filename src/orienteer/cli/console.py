@@ -1,4 +1,4 @@
-"""What the command says: text for people, JSON for scripts, one sentence when something is wrong."""
+"""What a command prints: text for people, JSON for scripts, one sentence when something is wrong."""
 
 import dataclasses
 import errno
@@ -21,15 +21,15 @@ from orienteer.errors import OrienteerError, SettingsError
 from orienteer.run.signals import RunStopped
 
 INTERRUPTED = 130
-# Characters of a path that are shown of one that is too long for any disk.
+# How many characters to show of a path that is too long for the file system.
 _LONGEST_NAME = 80
 STOPPED = (INTERRUPTED, *(128 + number for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)))
-# Typer shows only some of the errors that it raises; this is the base of those for a wrong command line.
+# The base class of all errors about a wrong command line; Typer does not export it.
 UsageError: Any = typer.BadParameter.__base__
 
 
 class Stopped(SystemExit):
-    """The user or the system has stopped the command, and it has said so."""
+    """The user or the system has stopped the command, and the message about it is printed already."""
 
 
 # Results go to standard output; progress and errors to standard error, so that pipes stay clean.
@@ -38,17 +38,17 @@ messages = Console(stderr=True, highlight=False)
 
 
 def print_json(result: Any) -> None:
-    """The result as one JSON document on standard output."""
+    """Print the result as one JSON document on standard output."""
     print(json.dumps(_plain(result), indent=2, allow_nan=False))
 
 
 def print_result(
     report: Mapping[str, Any], show: Callable[[], None], as_json: bool, problem: OrienteerError | None = None
 ) -> None:
-    """A result for people or as JSON, and after it the problem with a file of it: numbers are worth more.
+    """Print a result for people or as JSON, then report a file that could not be written: numbers come first.
 
     show : prints it for people.
-    problem : what went wrong after the result was there; in JSON, it is a part of the one document.
+    problem : what went wrong after the result was computed; with JSON, it goes into the same document.
     """
     if not as_json:
         show()
@@ -61,7 +61,7 @@ def print_result(
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know, as what it knows; numbers that are not finite become null."""
+    """Convert to types that JSON knows; numbers that are not finite become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _plain(dataclasses.asdict(value))
     if isinstance(value, Mapping):
@@ -76,7 +76,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(rows: Iterable[Sequence[str]], title: str = "", header: Sequence[str] = ()) -> None:
-    """A borderless table; the first column is dim when there is no header."""
+    """Print a borderless table; the first column is dim when there is no header."""
     table = Table(
         title=title or None,
         title_justify="left",
@@ -97,20 +97,20 @@ def print_table(rows: Iterable[Sequence[str]], title: str = "", header: Sequence
 
 
 def print_losses(losses: Iterable[str]) -> None:
-    """What a format had no place for, said and not dropped in silence."""
+    """Print what the output format could not store."""
     for loss in losses:
         messages.print(f"[yellow]not kept[/] {escape(loss)}")
 
 
 def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool) -> int:
-    """Run a command and turn what goes wrong into a sentence and an exit status.
+    """Run a command and turn an error into a sentence and an exit status.
 
     0: done; 1: it failed; 2: the command line or the settings are wrong; 130: stopped by the user.
-    Typer itself answers a wrong command line, an interrupt and a closed pipe, and leaves with SystemExit.
+    Without --json, Typer itself handles a wrong command line, an interrupt and a closed pipe by SystemExit.
     """
     try:
         status = command()
-        # A command that leaves early (an interrupt, --version) has its exit status as result.
+        # If a command exits early (an interrupt, --version), its result is the exit status.
         _say_if_stopped(status)
         return status if isinstance(status, int) else 0
     except UsageError as error:
@@ -128,7 +128,7 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         _print_error({"error": error.message, "hint": error.hint}, as_json)
         return 2 if isinstance(error, SettingsError) else 1
     except MemoryError:
-        hint = "Give a smaller --batch, fewer pixels or a smaller particle."
+        hint = "Use a smaller --batch, fewer pixels or a smaller particle."
         _print_error({"error": "not enough memory for this.", "hint": hint}, as_json)
         return 1
     except Exception as error:
@@ -139,10 +139,10 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
             return int(getattr(stop, "exit_status", INTERRUPTED))
         if isinstance(error, OSError) and error.errno in (*DISK_FULL, errno.EFBIG):
             hint = "Make room, or write to another disk."
-            _print_error({"error": "the disk is full; nothing was put in place.", "hint": hint}, as_json)
+            _print_error({"error": "the disk is full; the file was not written.", "hint": hint}, as_json)
             return 1
         if isinstance(error, PermissionError) and error.filename:
-            hint = "Check the permissions of the file, and of the folders that lead to it."
+            hint = "Check the permissions of the file and of the folders above it."
             _print_error({"error": f"{error.filename}: permission denied.", "hint": hint}, as_json)
             return 1
         if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
@@ -154,20 +154,20 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
             _print_error({"error": f"{shown}: {what}.", "hint": "Give another path."}, as_json)
             return 1
         what = f"Orienteer has a defect: {type(error).__name__}: {error}"
-        hint = "Please report it with the output of the same command and --debug."
+        hint = "Please report it with the output of the same command with --debug."
         _print_error({"error": what, "hint": hint}, as_json)
         return 1
 
 
 def _say_if_stopped(status: object) -> None:
-    """A signal has ended a command that has nothing to say about it."""
+    """Print "Stopped." if a signal ended a command that prints nothing about it itself."""
     if status in STOPPED:
         with suppress(OSError):  # the terminal may be gone
             messages.print("Stopped.")
 
 
 def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | RunStopped | None:
-    """The stop that an error was made of: Python wraps one that comes while a class is being made."""
+    """The stop that caused an error: Python wraps one that is raised while a class is being created."""
     while error is not None:
         if isinstance(error, (KeyboardInterrupt, RunStopped)):
             return error

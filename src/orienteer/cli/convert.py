@@ -35,7 +35,7 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The new file; its ending names the format.")],
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="Format of OUT, where the ending does not tell."),
+        typer.Option("--to", metavar="FORMAT", help="Format of OUT, if its ending does not name one."),
     ] = None,
     geometry: Geometry = None,
     wavelength_A: WavelengthA = None,
@@ -53,7 +53,7 @@ def convert(
 ) -> None:
     """Convert patterns, geometries (.geom, Dragonfly) or volumes (.mrc, .h5) to another format.
 
-    From a file of patterns, an OUT that ends in .geom or .dat takes the detector alone.
+    If IN holds patterns and OUT ends in .geom or .dat, only the detector is written.
     """
     if source.exists() and target.exists() and source.samefile(target):
         raise FileError(target, "is also the input.", "Give another name for the output.")
@@ -75,7 +75,7 @@ def convert(
             report = _convert_patterns(patterns, target, to, renumber)
         else:
             raise FileError(
-                source, "is an atomic structure, which convert does not rewrite.", "Try: orienteer simulate"
+                source, "is an atomic structure, which convert does not write.", "Try: orienteer simulate"
             )
     if as_json:
         print_json(report)
@@ -88,7 +88,7 @@ def convert(
 
 
 def _check_format(to: str, kind: str, to_detector: bool) -> None:
-    """Refuse a --to that names no format of what is written: the command line is wrong, not the file."""
+    """Refuse a --to that names no known format, as an error of the command line and not of the file."""
     from orienteer.detector.writing import ENDINGS
     from orienteer.source.opening import format_names
 
@@ -117,12 +117,12 @@ def _convert_patterns(patterns: Source, target: Path, to: str | None, renumber: 
 
 
 def _check_voxels(voxel_A: float | None, voxel_inv_A: float | None, kind: str) -> None:
-    """Refuse sizes of voxels where there are none, or two sizes of the same."""
+    """Refuse voxel sizes for anything but a volume, and two sizes at once."""
     if voxel_A is None and voxel_inv_A is None:
         return
     if kind != "volume":
         raise SettingsError(
-            "--voxel-A and --voxel-inv-A are for volumes, and this is none.", "Leave them out."
+            "--voxel-A and --voxel-inv-A are for volumes, but IN is not a volume.", "Leave them out."
         )
     if voxel_A is not None and voxel_inv_A is not None:
         raise SettingsError(

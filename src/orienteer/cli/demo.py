@@ -1,4 +1,4 @@
-"""``orienteer demo``: the whole way on data that it makes itself, from patterns to a report."""
+"""``orienteer demo``: everything from simulated patterns to a report."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from orienteer.compute.atomic import atomic_path
 from orienteer.compute.words import time_in_words
 from orienteer.errors import FileError
 
-# What both demos look at: a virus-like particle.
+# The particle, beam and detector of both demos: a virus-like particle.
 VIRUS = """\
 [particle]
 structure = "virus"
@@ -31,7 +31,7 @@ edge_resolution_A = 30
 beam_stop_radius_pixels = 2
 """
 SETTINGS = f"""\
-# The experiment of the demo: a virus-like particle in a beam that is not perfect.
+# The experiment of the demo: a virus-like particle in an imperfect beam.
 {VIRUS}
 [simulate]
 frames = 1200
@@ -39,7 +39,7 @@ photons_per_frame = 8000
 fluence_jitter = 0.3
 empty_fraction = 0.02
 
-# What is known before: viruses are icosahedral.  Nothing else is.
+# The only prior knowledge: viruses are icosahedral.
 [emc]
 symmetry = "I"
 resolution_A = 30
@@ -53,9 +53,9 @@ replicates = 8
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where to put what it makes.")] = Path(
-        "demo"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where to put all files of the demo.")
+    ] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 1,
     device: Device = "auto",
     as_json: AsJson = False,
@@ -79,12 +79,14 @@ def demo(
 
 
 def begin_demo(out: Path, told: str, seed: int) -> Path:
-    """Put the settings of a demo, with its seed, into its folder; one that was begun so before goes on."""
+    """Write the settings of a demo and its seed into its folder; a demo with the same settings continues."""
     settings, text = out / "demo.toml", told.replace("[simulate]\n", f"[simulate]\nseed = {seed}\n")
     try:
         out.mkdir(parents=True, exist_ok=True)
         if settings.exists() and settings.read_text() != text:
-            raise FileError(out, "holds a demo of another seed or version.", "Give another --out.")
+            raise FileError(
+                out, "holds a demo with another seed or from another version.", "Give another --out."
+            )
         with atomic_path(settings) as path:
             path.write_text(text)
     except OSError as error:
@@ -95,17 +97,17 @@ def begin_demo(out: Path, told: str, seed: int) -> Path:
 
 
 def how_a_demo_goes_on(out: Path) -> tuple[str, str]:
-    """What is said of a demo that was stopped between two of its commands."""
-    return f"Stopped; what is done is kept in {out}.", "The same command goes on."
+    """Message and hint for a demo that was stopped between two of its commands."""
+    return f"Stopped; what is done is kept in {out}.", "The same command continues."
 
 
 def carry_out(command: str, *arguments: object) -> None:
-    """Carry out a command as if it had been typed, and show it, so that people can type it themselves."""
+    """Run a command as if it had been typed, and show it, so that people can type it themselves."""
     from orienteer.cli.main import app
 
     words = [command, *map(str, arguments)]
     messages.print(f"\n$ orienteer {shlex.join(words)}", style="bold cyan", markup=False, soft_wrap=True)
-    # Typer makes an exit status of a Ctrl-C, and would let the next command begin.
+    # Typer turns Ctrl-C into an exit status; without this check the next command would begin.
     if status := app(words, prog_name="orienteer", standalone_mode=False):
         leave(int(status), "Stopped.")
 

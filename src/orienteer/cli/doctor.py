@@ -1,4 +1,4 @@
-"""``orienteer doctor``: what this machine has, and what each missing part would give."""
+"""``orienteer doctor``: what this machine has, and what each missing part would add."""
 
 import importlib.metadata
 import importlib.util
@@ -33,9 +33,9 @@ REQUIRED = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One part of the machine: whether it is there, what it is, and what it is good for.
+    """One part of the machine: whether it is present, what it is, and what it is good for.
 
-    gives : what its absence costs; how : the command that brings it.  Both empty for what is there.
+    gives : what it would add; how : the command that installs it.  Both are empty if it is present.
     """
 
     part: str
@@ -69,7 +69,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def examine() -> list[Finding]:
-    """Everything worth knowing about this machine, in the order in which it is shown."""
+    """All findings about this machine, in the order in which they are shown."""
     return [
         Finding("Python", True, f"{platform.python_version()} ({platform.system()} {platform.machine()})"),
         Finding("processor", True, f"{processor_name()}, {counted(usable_cores(), 'core')} usable"),
@@ -115,7 +115,7 @@ def _blas() -> str:
 
 
 def _gpu() -> list[Finding]:
-    gives = "simulation and reconstruction in a small part of the time"
+    gives = "simulation and reconstruction in a fraction of the time"
     driver = shutil.which("nvidia-smi") is not None
     if importlib.util.find_spec("cupy") is None:
         how = f"{how_to_install('gpu')} (CUDA 13; 'gpu-cuda12' for an older driver)"
@@ -147,5 +147,5 @@ def _gpu() -> list[Finding]:
 
 
 def _version(number: int) -> str:
-    """CUDA's version number in words: 13000 is 13.0."""
+    """CUDA's version number as text: 13000 is 13.0."""
     return f"{number // 1000}.{number % 1000 // 10}"

@@ -1,4 +1,4 @@
-"""``orienteer hits``: the shots of a file that have met a particle, as a file of their own."""
+"""``orienteer hits``: find the shots of a file that met a particle, and write them to a new file."""
 
 import shlex
 import time
@@ -30,16 +30,17 @@ from orienteer.hits.settings import HitSettings
 
 @with_flags_of("hits", HitSettings)
 def hits(
-    data: Annotated[Path, typer.Argument(help="Shots: photons, or what a detector has read out.")],
+    data: Annotated[Path, typer.Argument(help="Shots: photons, or raw read-outs of a detector.")],
     out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="Where to write the hits; the ending is the format.")
+        Path,
+        typer.Option("--out", metavar="FILE", help="Where to write the hits; the ending chooses the format."),
     ] = Path("hits.h5"),
     single: Annotated[
         bool, typer.Option("--single", metavar="", help="Write only hits of single particles.")
     ] = False,
     table: Annotated[
         Path | None,
-        typer.Option("--table", metavar="FILE", help="Also a table of all shots: .csv, .h5 or .npz."),
+        typer.Option("--table", metavar="FILE", help="Also write a table of all shots: .csv, .h5 or .npz."),
     ] = None,
     overwrite: Overwrite = False,
     settings: SettingsFile = None,
@@ -51,9 +52,9 @@ def hits(
     *,
     flags: list[str],
 ) -> None:
-    """Find the shots that have met a particle, their size and kind, and write them with their columns.
+    """Find the shots that met a particle, its size and kind, and write them with their columns.
 
-    Nothing is needed but the shots: background, threshold and particle are learned from them.
+    Only the shots are needed: background, threshold and particle are learned from them.
     """
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
@@ -83,7 +84,7 @@ def hits(
         )
     if report["shots"] and not report["hits"]:
         messages.print(
-            "[yellow]note[/] No shot stands out from the others: where nearly all of them are hits, "
+            "[yellow]note[/] No shot stands out from the others. If nearly all of them are hits, "
             "give --no-find, or empty shots of the same run with --background.",
             soft_wrap=True,
         )
@@ -102,7 +103,7 @@ def hits(
 def _find(
     source: Any, settings: Any, out: Path, single: bool, table: Path | None, wavelength_A: float
 ) -> dict[str, Any]:
-    """Look through the source, write hits and table, and say what was found."""
+    """Search the source, write hits and table, and return a report."""
     from orienteer.calibration.calibration import Calibration
     from orienteer.errors import OrienteerError
     from orienteer.hits.kinds import HitKind
@@ -117,7 +118,7 @@ def _find(
     search = HitSearch(source, settings.hits, calibration, wavelength_A)
     if single and search.analysis is None:
         raise OrienteerError(
-            "single particles can be told only where detector and wavelength are known.",
+            "single particles can be recognised only if detector and wavelength are known.",
             "Give --geometry and --wavelength-A, or leave out --single.",
         )
     rows: dict[str, list[Any]] = {}

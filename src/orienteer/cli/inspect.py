@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BARS = "▁▂▃▄▅▆▇█"
-# What is printed about a file, and what draws its picture (None where there is nothing to draw).
+# What is printed about a file, and the function that draws its picture (None if there is none).
 Look = tuple[dict[str, Any], "Callable[[], Figure] | None"]
 
 
@@ -34,11 +34,11 @@ def inspect(
     wavelength_A: WavelengthA = None,
     distance_m: DistanceM = None,
     frames: Annotated[
-        int, typer.Option(help="Look at no more frames than this, spread evenly.", min=1)
+        int, typer.Option(help="Look at this many frames at most, spread evenly.", min=1)
     ] = 10_000,
     picture: Annotated[
         Path | None,
-        typer.Option("--picture", metavar="PNG", help="Where to draw; otherwise FILE.png in this folder."),
+        typer.Option("--picture", metavar="PNG", help="Where to draw; by default FILE.png in this folder."),
     ] = None,
     no_picture: Annotated[bool, typer.Option("--no-picture", metavar="", help="Draw nothing.")] = False,
     as_json: AsJson = False,
@@ -71,7 +71,7 @@ def inspect(
 def look_at_patterns(
     file: Path, geometry: Path | None, wavelength_A: float | None, distance_m: float | None, frames: int
 ) -> Look:
-    """Sums over the frames of a data set."""
+    """A report on the frames of a data set, and their picture."""
     from orienteer.plot.patterns import plot_summary
     from orienteer.source.summary import blocks_to_look_at, summarise
 
@@ -84,7 +84,7 @@ def look_at_patterns(
 
 
 def look_at_volume(file: Path) -> Look:
-    """The models of a volume file."""
+    """A report on a volume file, and a picture of its first model."""
     from orienteer.plot.volume import plot_volume
     from orienteer.volume.opening import open_volumes, recognise_volume
 
@@ -106,7 +106,7 @@ def look_at_volume(file: Path) -> Look:
 
 
 def look_at_detector(file: Path, wavelength_A: float | None, distance_m: float | None) -> Look:
-    """The panels of a geometry file."""
+    """A report on the detector of a geometry file, and its picture."""
     from orienteer.detector.masks import PixelUse
     from orienteer.plot.detector import plot_detector
 
@@ -126,7 +126,7 @@ def look_at_detector(file: Path, wavelength_A: float | None, distance_m: float |
 
 
 def look_at_structure(file: Path) -> Look:
-    """The atoms of a PDB or mmCIF file."""
+    """A report on the atoms of a PDB or mmCIF file; there is no picture."""
     from orienteer.particle.opening import open_structure
 
     structure = open_structure(file)
@@ -142,7 +142,7 @@ def look_at_structure(file: Path) -> Look:
 
 
 def print_report(report: Mapping[str, Any]) -> None:
-    """A report as a table for people."""
+    """Print a report as a table for people."""
     rows = [(key.replace("_", " "), in_words(value)) for key, value in report.items() if key != "missing"]
     print_table([(name, words) for name, words in rows if words])
     for name, meaning in report.get("missing", {}).items():
@@ -150,7 +150,7 @@ def print_report(report: Mapping[str, Any]) -> None:
 
 
 def in_words(value: Any) -> str:
-    """A value of a report in a line of text."""
+    """A value of a report as a line of text."""
     if isinstance(value, Mapping) and set(value) == {"edges", "frames"}:
         return histogram_in_words(value["edges"], value["frames"])
     if isinstance(value, Mapping):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from orienteer.live.folder import LiveFolder
 
 _LOOK_EVERY_S = 0.1
-# How long the database of a campaign may take for its first answer.
+# How long to wait for the first answer of a campaign's database.
 _PATIENCE_S = 5.0
 _NAMED = re.compile(r"(\w+)=")
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
@@ -46,35 +46,42 @@ def live(
         typer.Option(
             "--source",
             metavar="ADDRESS",
-            help="tcp://host:5555, a file that grows, a folder of runs, ...; several: NAME=ADDRESS for each.",
+            help="tcp://host:5555, a growing file, a folder of runs, ...; for several: NAME=ADDRESS each.",
         ),
     ] = [],  # noqa: B006 - typer makes a new list for each call
     option: Annotated[
         list[str],
-        typer.Option("--option", metavar="NAME=VALUE", help="Of this kind of source; may be repeated."),
+        typer.Option("--option", metavar="NAME=VALUE", help="Option of the source; may be repeated."),
     ] = [],  # noqa: B006 - typer makes a new list for each call
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="FOLDER", help="The live run; the same command goes on where it was."),
+        typer.Option(
+            "--out", metavar="FOLDER", help="The live run; after a stop, the same command continues it."
+        ),
     ] = Path("live"),
     filter_: Annotated[
         str,
         typer.Option(
-            "--filter", metavar="FILE.py:NAME", help="Function of small data that says which events to read."
+            "--filter",
+            metavar="FILE.py:NAME",
+            help="Function of an event's small data that selects the events to read.",
         ),
     ] = "",
     campaign: Annotated[
         str,
-        typer.Option("--campaign", metavar="URL", help="Database that gets every shot: a file or a URL."),
+        typer.Option("--campaign", metavar="URL", help="Database to record every shot in: a file or a URL."),
     ] = "",
     sample: Annotated[
-        str, typer.Option("--sample", metavar="NAME", help="What is measured, for the campaign.")
+        str, typer.Option("--sample", metavar="NAME", help="Name of the sample, for the campaign.")
     ] = "",
     seconds: Annotated[
-        float, typer.Option("--seconds", help="End the run after so many seconds; 0: with the stream.", min=0)
+        float,
+        typer.Option(
+            "--seconds", help="End the run after this many seconds; 0: when the stream ends.", min=0
+        ),
     ] = 0,
     demo: Annotated[
-        bool, typer.Option("--demo", metavar="", help="Replay a simulated experiment, and see it all.")
+        bool, typer.Option("--demo", metavar="", help="Try it all with a replay of a simulated experiment.")
     ] = False,
     settings: SettingsFile = None,
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
@@ -88,10 +95,10 @@ def live(
     *,
     flags: list[str],
 ) -> None:
-    """Receive a stream, find hits, and watch a 3D map grow; whatever is killed goes on without a loss.
+    """Receive a stream, find hits, and watch a 3D map grow; killed processes restart and nothing is lost.
 
-    Every event received is filtered, dropped (only where you ask for it) or processed: counters add up.
-    While it falls behind, events wait in the stream: its memory does not grow.
+    Every event received is filtered, dropped (only if you ask for it) or processed: counters add up.
+    If it falls behind, events wait in the stream: its memory does not grow.
     """
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
@@ -103,7 +110,7 @@ def live(
     ]
     overrides += [f"run.{key}={value}" for key, value in given.items() if key != "geometry" and value]
     if sample and not campaign:
-        raise SettingsError("--sample is noted in a campaign.", "Give --campaign, too.")
+        raise SettingsError("--sample needs a campaign to record it in.", "Give --campaign, too.")
     if demo:
         from orienteer.cli.live_demo import run_demo
 
@@ -115,7 +122,7 @@ def live(
         return
     if not source:
         raise SettingsError(
-            "there is no source.", "Give --source tcp://host:5555, a file or a folder; or try --demo."
+            "no source is given.", "Give --source tcp://host:5555, a file or a folder; or try --demo."
         )
     chosen = load_settings(Settings, settings, [*overrides, *flags])
     facts = {
@@ -139,7 +146,7 @@ def receive(
     notice_s: float = NOTICE_S,
     as_json: bool = False,
 ) -> "LiveFolder":
-    """Supervise a live run to its end; a signal or a worker that cannot work ends it before."""
+    """Supervise a live run until its stream ends, a signal stops it, or its worker cannot work."""
     from orienteer.cli.live_counters import show_live
     from orienteer.live.folder import LiveFolder
     from orienteer.live.given import check_given, open_detector
@@ -152,7 +159,7 @@ def receive(
     _check_campaign(campaign, str(facts.get("sample") or ""))
     folder = LiveFolder(out)
     folder.make()
-    # Frames come one by one: threads that wait for each other would only cost time.
+    # Frames come one by one: more threads would only spend time waiting for each other.
     roles = {"worker": {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
     roles["worker"] |= {UNTIL_VARIABLE: str(time.monotonic() + seconds) if seconds else ""}
     roles |= {"map": {}} if settings.live.map else {}
@@ -161,7 +168,7 @@ def receive(
         shown = {"campaign": without_password(campaign)} if campaign else {}
         is_new = folder.begin({**facts, **shown}, settings)
         folder.log.append("began" if is_new else "went on", pid=os.getpid())
-        # Before anybody reads it: a map that was begun with another detector is then begun anew.
+        # Before the children start: a map that was begun with another detector then starts over.
         if not is_new and (detector := open_detector(settings)) is not None:
             folder.put_detector(detector)
         supervisor = Supervisor(folder, roles)
@@ -184,12 +191,12 @@ def receive(
         for role, words in given_up.items():
             if role == "worker":
                 raise OrienteerError(
-                    f"nothing can be received: {words}", "When that is mended, the same command goes on."
+                    f"nothing can be received: {words}", "Fix that, then the same command continues."
                 )
             messages.print(f"[yellow]note[/] {role}: {escape(words)}", soft_wrap=True)
         if stop.is_requested:
             stopped = stop.exception(
-                "Stopped; everything that was received is kept.", "The same command goes on."
+                "Stopped; everything that was received is kept.", "The same command continues."
             )
             messages.print(f"{stopped.message} {stopped.hint}", soft_wrap=True)
             if as_json:
@@ -199,7 +206,7 @@ def receive(
 
 
 def tell(folder: "LiveFolder", as_json: bool, **more: Any) -> None:
-    """What has become of every event, for people or as JSON."""
+    """Print what happened to the events, for people or as JSON."""
     counters = folder.read_counters()
     report = {"run": str(folder.path), **counters, **more}
     for name in ("received", "filtered", "dropped", "processed"):
@@ -210,8 +217,8 @@ def tell(folder: "LiveFolder", as_json: bool, **more: Any) -> None:
     print_table([(name.replace("_", " "), _in_words(value)) for name, value in report.items()])
     if report["processed"] and not report.get("hits"):
         messages.print(
-            "[yellow]note[/] No shot stands out from the others: where nearly all of them are hits, begin "
-            "another run with --set hits.find=false, which takes every shot for one.",
+            "[yellow]note[/] No shot stands out from the others. If nearly all of them are hits, begin "
+            "another run with --set hits.find=false, which counts every shot as a hit.",
             soft_wrap=True,
         )
     quoted = shlex.quote(str(folder.path))
@@ -220,7 +227,7 @@ def tell(folder: "LiveFolder", as_json: bool, **more: Any) -> None:
 
 
 def without_password(address: str) -> str:
-    """The address of a database as people may see it."""
+    """The address of a database with its password hidden."""
     return _PASSWORD.sub(r"\1:***@", address)
 
 
@@ -231,17 +238,17 @@ def _in_words(value: Any) -> str:
 
 
 def _refuse_with_demo(given: dict[str, Any]) -> None:
-    """Refuse what the demo would not look at."""
+    """Refuse options that the demo does not use."""
     unused = [name for name, value in given.items() if value]
     if unused:
         raise SettingsError(
-            f"--demo has a stream and settings of its own, and no use for --{unused[0].replace('_', '-')}.",
-            "Leave it out; single settings are changed with --set.",
+            f"--demo has a stream and settings of its own and cannot use --{unused[0].replace('_', '-')}.",
+            "Leave it out; change single settings with --set.",
         )
 
 
 def _sources(given: list[str]) -> dict[str, str]:
-    """Addresses by name; paths are found again from any other folder."""
+    """Addresses by name; paths are made absolute, so that they work from any folder."""
     sources: dict[str, str] = {}
     for number, text in enumerate(given):
         named = None if Path(text).exists() else _NAMED.match(text)
@@ -253,7 +260,7 @@ def _sources(given: list[str]) -> dict[str, str]:
 
 
 def _options(given: list[str]) -> dict[str, Any]:
-    """Options of a source by name; values are read as TOML, and as text where they are none."""
+    """Options of a source by name; values are read as TOML, or as text if they are not valid TOML."""
     options = {}
     for text in given:
         name, equals, _ = text.partition("=")
@@ -266,13 +273,13 @@ def _options(given: list[str]) -> dict[str, Any]:
 
 
 def _absolute(filter_: str) -> str:
-    """A filter that is found from any folder: the path of a Python file is made absolute."""
+    """The filter with the path of its Python file made absolute, so that it works from any folder."""
     path, colon, name = filter_.rpartition(":")
     return f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else filter_
 
 
 def _check_campaign(campaign: str, sample: str) -> None:
-    """Make the campaign, or refuse it, before anything is started; a server that is away is waited for."""
+    """Create or check the campaign before anything starts; a server that does not answer is no error."""
     if not campaign:
         return
     from orienteer.campaign.address import CampaignAway
@@ -284,5 +291,5 @@ def _check_campaign(campaign: str, sample: str) -> None:
     try:
         Campaign.open(campaign, create=True, patience_s=_PATIENCE_S).close()
     except CampaignAway as error:
-        waits = "Shots are put there when it answers."
+        waits = "Shots are recorded there as soon as it answers."
         messages.print(f"[yellow]note[/] {escape(error.message)} {waits}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What a live run says while it goes on: a picture on a terminal, a line now and then elsewhere."""
+"""What a live run shows while it works: a picture on a terminal, a line every few seconds elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 @contextmanager
 def show_live(title: str, is_quiet: bool = False) -> Iterator[Show]:
-    """A function that shows where a live run stands; call it as often as you like."""
+    """Give the block a function that shows where a live run stands; it can be called often."""
     if is_quiet:
         yield lambda folder, supervisor: None
     elif messages.is_terminal:
@@ -37,7 +37,7 @@ def show_live(title: str, is_quiet: bool = False) -> Iterator[Show]:
 
 
 class _Now:
-    """Looks at the folder every few seconds, and hands on what it has found."""
+    """Reads the folder at most every ``every_s`` seconds, or when a process changes state, and shows it."""
 
     def __init__(self, every_s: float, show: Callable[[tuple[dict[str, Any], dict[str, str]]], None]) -> None:
         self._every_s, self._show = every_s, show
@@ -53,7 +53,7 @@ class _Now:
         self._shown_s, self._states = time.monotonic(), states
         try:
             summary = live_summary(folder.path, with_powder=False)
-        except OrienteerError:  # the next look finds it whole
+        except OrienteerError:  # a file is being replaced: try again at the next look
             return
         words = {
             child.role: _words_of(child, is_worker=child is supervisor.children[0])
@@ -63,14 +63,14 @@ class _Now:
 
 
 def _words_of(child: "Child", is_worker: bool) -> str:
-    """What a process has said last; why nothing can be received is the error that the run ends with."""
+    """The last message of a process; why a worker gave up is left out: the run's final error says it."""
     if child.state == "working":
         return child.words
     return child.state if is_worker and child.state == "given up" else f"{child.state}: {child.words}"
 
 
 class _Line:
-    """One line of counters, and one for each child that says something new."""
+    """Prints a line of counters, and a line for each process with a new message."""
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
@@ -89,7 +89,7 @@ class _Line:
 
 
 def in_one_line(summary: dict[str, Any]) -> str:
-    """Counters and rates in a line."""
+    """Counters and rates in one line."""
     counters, now = summary["counters"], summary["now"]
     parts = [f"{counters[name]:,} {name}" for name in ("received", "filtered", "dropped", "processed")]
     beside = [
@@ -100,7 +100,7 @@ def in_one_line(summary: dict[str, Any]) -> str:
 
 
 def picture(title: str, summary: dict[str, Any], words: dict[str, str]) -> Group:
-    """Counters, rates, hits by minute, sizes, and the last words of each process."""
+    """Counters, rates, hits by minute, sizes, and the last message of each process."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -122,7 +122,7 @@ def picture(title: str, summary: dict[str, Any], words: dict[str, str]) -> Group
 
 
 def bars(values: list[float]) -> str:
-    """Numbers as a row of bars, the highest full.
+    """Numbers as a row of bars; the largest is a full bar.
 
     >>> bars([0, 1, 2])
     ' ▄█'

@@ -20,7 +20,7 @@ from orienteer.cli.stopping import telling_when_stopped
 # Shots per second: the whole stream lasts less than half a minute.
 RATE_HZ = 250
 SETTINGS = f"""\
-# The experiment of the live demo: a virus-like particle, which one shot in eight meets.
+# The experiment of the live demo: about one shot in eight meets a virus-like particle.
 {VIRUS}
 [simulate]
 frames = 5000
@@ -31,7 +31,7 @@ junk_fraction = 0.015
 multiple_fraction = 0.015
 background_photons = 1000
 
-# What is known before: viruses are icosahedral.  Nothing else is.
+# The only prior knowledge: viruses are icosahedral.
 [emc]
 symmetry = "I"
 resolution_A = 30
@@ -52,15 +52,15 @@ def run_demo(
     as_json: bool,
     into: tuple[str, str] = ("", ""),
 ) -> None:
-    """Simulate (once), replay from another process, receive, and end with a picture of the map.
+    """Simulate (once), replay from another process, receive, and draw the map at the end.
 
-    into : the campaign that gets the shots, and what it calls the sample; empty: none.
+    into : the campaign to record the shots in, and the name of the sample; empty: none.
     """
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
     from orienteer.stream.sockets import import_zmq
 
-    import_zmq()  # what is not installed is told before anything is simulated
+    import_zmq()  # fails before anything is simulated if it is not installed
     file = begin_demo(out, SETTINGS, seed)
     settings = load_settings(Settings, file, overrides)
     frames, run = out / "frames.h5", out / "run"
@@ -91,7 +91,7 @@ def run_demo(
 
 @contextmanager
 def _replayed(frames: Path) -> Iterator[str]:
-    """The address at which another process serves the frames, as long as the block lasts."""
+    """Serve the frames from another process during the block; gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""What a reconstruction says while it works: a live picture on a terminal, one line per step elsewhere."""
+"""What a reconstruction shows while it works: a live picture on a terminal, one line per step elsewhere."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ PLAIN_BARS = " .:-=+*#"  # for terminals without Unicode
 PLOT_HEIGHT, PLOT_WIDTH, LABEL_WIDTH = 6, 56, 8
 STEPS_SHOWN = 8
 _ROUNDING_DEG = 1e-5
-# What is told of a step, and the heading of a narrow column of it.
+# The columns of the table of steps, each with a heading that fits into a narrow column.
 HEADER = {
     "step": "step",
     "stage": "stage",
@@ -37,12 +37,12 @@ HEADER = {
     "time": "time",
     "left": "left",
 }
-# What a narrow terminal has no room for, the least important first.
+# The columns that are left out on a narrow terminal, the least important first.
 SPARE = ("time", "data to", "poses", "stage", "poses agree to")
 
 
 class Step(Protocol):
-    """What any method of reconstruction tells of one of its iterations."""
+    """What any method of reconstruction reports about an iteration."""
 
     @property
     def iteration(self) -> int:
@@ -50,7 +50,7 @@ class Step(Protocol):
 
     @property
     def stage(self) -> int:
-        """Of those through which resolution and orientations become finer, counted from 1."""
+        """Number of the stage, counted from 1; resolution and grid become finer from stage to stage."""
 
     @property
     def n_stages(self) -> int:
@@ -66,7 +66,7 @@ class Step(Protocol):
 
     @property
     def inverse_temperature(self) -> float | None:
-        """1: the likelihood as it stands."""
+        """1 over the temperature; 1: the likelihood itself."""
 
     @property
     def n_rotations(self) -> int:
@@ -74,11 +74,11 @@ class Step(Protocol):
 
     @property
     def perplexity(self) -> float | None:
-        """Orientations that a frame is spread over, in the mean."""
+        """Number of orientations over which a frame is spread; geometric mean over the frames."""
 
     @property
     def resolution_A(self) -> float | None:
-        """Full-period resolution to which the data are used."""
+        """Full-period resolution to which pixels orient frames."""
 
     @property
     def agrees_to_A(self) -> float | None:
@@ -86,15 +86,15 @@ class Step(Protocol):
 
     @property
     def sentinel_agreement_deg(self) -> float | None:
-        """How far the halves agree on frames that neither has seen."""
+        """Angle in degrees between the poses that the halves give to frames that neither has seen."""
 
     @property
     def seconds(self) -> float:
-        """Time that it took."""
+        """Duration of the iteration."""
 
     @property
     def seconds_left(self) -> float | None:
-        """Time until the end, where that can be told."""
+        """Predicted time until the end; None if it cannot be predicted."""
 
     @property
     def radial(self) -> Mapping[str, Sequence[float | None]]:
@@ -103,9 +103,9 @@ class Step(Protocol):
 
 @contextmanager
 def show_reconstruction(title: str, of: str = "") -> Iterator[Callable[[Step], None]]:
-    """Inside the block, each step that is handed over is shown.
+    """Give the block a function that shows a step.
 
-    of : of several runs, the one whose steps these are; each line of a log begins with it.
+    of : if there are several runs, which of them this is; each line of a log begins with it.
     """
     if not messages.is_terminal:
         first = f"{of}  " if of else ""
@@ -127,7 +127,7 @@ def show_reconstruction(title: str, of: str = "") -> Iterator[Callable[[Step], N
 
 
 class Screen:
-    """The last steps as a table, the radial mean of the intensity, and what is being done right now."""
+    """A table of the last steps, the radial mean of the intensity, and the work in progress."""
 
     def __init__(self, title: str, bars: str = BARS, width: int = 120) -> None:
         self._title = title
@@ -137,12 +137,12 @@ class Screen:
         self._doing = ""
 
     def add(self, step: Step) -> None:
-        """A step is done."""
+        """Add a step that is done."""
         self._steps = [*self._steps, step][-STEPS_SHOWN:]
         self._doing = ""
 
     def hear(self, what: str, done: int, total: int) -> None:
-        """A part of a step has come so far."""
+        """Note the progress of a part of the current step."""
         self._doing = f"{what}: {done:,} of {total:,}"
 
     def render(self) -> Group:
@@ -161,7 +161,7 @@ class Screen:
 
 
 def about_states(step: Step) -> str:
-    """What a step says of its states and ranks, and what was decided after it; empty where nothing is."""
+    """The states and the traffic between ranks of a step, and what was decided after it; may be empty."""
     shares = occupancies_in_words(getattr(step, "states", ()))
     sent = getattr(step, "sent_bytes", 0)
     told = shares and f"states {shares}", f"ranks sent {sent / 1e6:.3g} MB" if sent else ""
@@ -169,7 +169,7 @@ def about_states(step: Step) -> str:
 
 
 def columns_that_fit(rows: Sequence[Mapping[str, str]], width: int) -> list[str]:
-    """The names of the columns for which a terminal has room; what matters is kept in any case."""
+    """The names of the columns for which the terminal has room; only those of SPARE are left out."""
 
     def wide(name: str) -> int:
         return 1 + max(len(text) for text in (*HEADER[name].split("\n"), *(row[name] for row in rows)))
@@ -183,7 +183,7 @@ def columns_that_fit(rows: Sequence[Mapping[str, str]], width: int) -> list[str]
 
 
 def in_cells(step: Step) -> dict[str, str]:
-    """A step as one cell for each name of the header; empty where nothing is known."""
+    """A step as one cell for each name of the header; unknown values are empty."""
     poses_deg = pose_agreement_deg(
         step.sentinel_agreement_deg, step.iteration, step.perplexity, step.n_rotations
     )
@@ -205,7 +205,7 @@ def in_cells(step: Step) -> dict[str, str]:
 
 
 def said(value: float | None, words: Callable[[float], str]) -> str:
-    """The value in words, or nothing where there is none.
+    """The value in words, or an empty text if it is missing or not finite.
 
     >>> said(2.0, "{:.1f} s".format), said(None, str), said(math.nan, str)
     ('2.0 s', '', '')
@@ -221,7 +221,7 @@ def in_a_line(step: Step) -> str:
 
 
 def number_in_words(value: float) -> str:
-    """A number to three digits, without an exponent as long as it can be read.
+    """A number to three digits, with an exponent only if it is very large or small.
 
     >>> [number_in_words(value) for value in (63.1, 0.134, 1234.5, 1e9, 2.5e-7, 0.0)]
     ['63.1', '0.134', '1,234', '1e+09', '2.5e-07', '0']
@@ -232,7 +232,7 @@ def number_in_words(value: float) -> str:
 
 
 def temperature_in_words(inverse_temperature: float) -> str:
-    """1 is the likelihood as it stands; larger numbers flatten it.
+    """The temperature: 1 is the likelihood itself; larger numbers flatten it.
 
     >>> temperature_in_words(0.25), temperature_in_words(0.0)
     ('4', 'infinite')
@@ -241,7 +241,7 @@ def temperature_in_words(inverse_temperature: float) -> str:
 
 
 def angle_in_words(degrees: float) -> str:
-    """Two digits, and whole degrees without an exponent; the same pose of a grid is no angle of rounding.
+    """An angle with two digits and no exponent; angles of mere rounding are shown as 0.
 
     >>> angle_in_words(0.123), angle_in_words(4.56), angle_in_words(123.4), angle_in_words(8e-15)
     ('0.12 deg', '4.6 deg', '123 deg', '0 deg')
@@ -254,9 +254,9 @@ def angle_in_words(degrees: float) -> str:
 def radial_plot(
     radial: Mapping[str, Sequence[float | None]], bars: str = BARS, width: int = 120
 ) -> list[str]:
-    """The radial mean of the intensity as bars of text, logarithmic; below it how far the halves agree.
+    """The logarithm of the radial mean intensity as bars of text; below it, the correlation of the halves.
 
-    width : of the terminal.
+    width : columns of the terminal.
     """
     n_columns = min(PLOT_WIDTH, max(10, width - LABEL_WIDTH - 1))
     q_all, intensity = radial.get("q_inv_A", ()), radial.get("intensity", ())
@@ -282,7 +282,7 @@ def radial_plot(
 
 
 def stretch(values: Sequence[T], width: int = PLOT_WIDTH) -> list[T]:
-    """As many values as there are columns, taken evenly from the given ones.
+    """``width`` values, taken at even steps from the given ones; values repeat if there are too few.
 
     >>> stretch([0, 1, 2, 3, 4], width=3), stretch([0, 1], width=4)
     ([0, 2, 4], [0, 0, 1, 1])
@@ -291,13 +291,13 @@ def stretch(values: Sequence[T], width: int = PLOT_WIDTH) -> list[T]:
 
 
 def bar_lines(shares: Iterable[float | None], height: int, bars: str = BARS) -> list[str]:
-    """Bars of text, one column for each share between 0 and 1, the top line first; None is a gap.
+    """Bars of text, one column per share between 0 and 1, the top line first; None leaves a gap.
 
     >>> bar_lines([0, None, 0.5, 1], 2)
     ['   █', '▁ ██']
     """
     steps = len(bars) - 1
-    # The lowest value keeps a trace, to be told from a gap.
+    # The lowest value still shows a trace, to distinguish it from a gap.
     levels = [
         0 if share is None else max(1, round(min(max(share, 0.0), 1.0) * height * steps)) for share in shares
     ]

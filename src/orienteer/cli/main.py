@@ -55,7 +55,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# The table of contents of the work, in the order in which people do it.
+# The chapters of --help, in the order in which people do the work.
 _BEAM_TIME = "5. A beam time"
 CHAPTERS = {
     "1. Begin": (demo, doctor),
@@ -93,7 +93,7 @@ def root(
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """A warning of the package or a library, without the line of code that it comes from."""
+    """Print a warning of the package or a library without the line of code that raised it."""
     messages.print(f"[yellow]note[/] {escape(str(message))}", soft_wrap=True)
 
 
@@ -103,29 +103,29 @@ def _terminate(number: int, _: FrameType | None) -> None:
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:
-    if not was_heard():  # else the command is leaving already
+    if not was_heard():  # otherwise the command is already stopping
         raise KeyboardInterrupt
 
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character shows a ? instead
+        if isinstance(stream, io.TextIOWrapper):  # show ? for characters that the terminal cannot show
             stream.reconfigure(errors="replace")
-    # A batch system that ends the job gets files cleaned up and no half-written one left behind.
+    # If a batch system ends the job, SystemExit lets temporary and half-written files be cleaned up.
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
         signal.signal(signal.SIGHUP, _terminate)
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
-    if signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL:  # what batch systems send before they end a job
+    if signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL:  # batch systems send it before they end a job
         signal.signal(signal.SIGUSR1, _terminate)
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     as_json = "--json" in arguments
     team: Crew | None = None
-    # Typer answers a wrong command line in words of its own, but not when the answer has to be JSON.
+    # Typer reports a wrong command line itself; with --json, run_reporting_errors does, as JSON.
     command = functools.partial(app, arguments, prog_name="orienteer", standalone_mode=not as_json)
 
     def carry_out() -> object:

@@ -1,4 +1,4 @@
-"""Data and geometries as a command opens them: what the user says holds, and a note tells what files say."""
+"""Open data and geometries for a command: what the user gives wins, and a note reports what the files say."""
 
 from dataclasses import replace
 from pathlib import Path

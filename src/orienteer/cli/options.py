@@ -20,7 +20,7 @@ _NOT = "no_"
 
 
 def _in_its_unit(parameter: typer.CallbackParam, value: float | None) -> float | None:
-    """A number from the command line that can be in the unit that its flag ends with."""
+    """Check that a number from the command line is plausible in the unit that its flag ends with."""
     return None if value is None else check_unit(str(parameter.name), value, parameter.opts[0])
 
 
@@ -40,7 +40,7 @@ WavelengthA = Annotated[
     float | None,
     typer.Option(
         "--wavelength-A",
-        help="Wavelength in angstrom; otherwise what the data say.",
+        help="Wavelength in angstrom; by default that of the data.",
         min=0.001,
         max=1e6,
         callback=_in_its_unit,
@@ -50,7 +50,7 @@ DistanceM = Annotated[
     float | None,
     typer.Option(
         "--distance-m",
-        help="Detector distance in metres; otherwise what the geometry says.",
+        help="Detector distance in metres; by default that of the geometry.",
         min=1e-6,
         max=1e4,
         callback=_in_its_unit,
@@ -58,33 +58,33 @@ DistanceM = Annotated[
 ]
 VoxelA = Annotated[
     float | None,
-    typer.Option(
-        "--voxel-A", help="Size of a voxel of a density in A, where the volume does not say.", min=1e-6
-    ),
+    typer.Option("--voxel-A", help="Voxel size of a density in A, if the file does not state it.", min=1e-6),
 ]
 VoxelInvA = Annotated[
     float | None,
-    typer.Option("--voxel-inv-A", help="Size of a voxel in 1/A, where the volume does not say.", min=1e-9),
+    typer.Option("--voxel-inv-A", help="Voxel size in 1/A, if the file does not state it.", min=1e-9),
 ]
 NoticeS = Annotated[
     float,
     typer.Option(
         "--notice-s",
-        help="Seconds from SIGTERM or SIGUSR1 to the end of the job; the run saves and leaves within them.",
+        help="Seconds from SIGTERM or SIGUSR1 to the end of the job; the run saves and stops within them.",
         min=1,
     ),
 ]
 HangS = Annotated[
     float,
     typer.Option(
-        "--hang-s", help="Ranks that have done nothing for so many seconds hang; 0: wait for ever.", min=0
+        "--hang-s",
+        help="Treat ranks as hung after this many seconds without progress; 0: wait for ever.",
+        min=0,
     ),
 ]
 SettingsFile = Annotated[
     Path | None, typer.Option("--settings", metavar="FILE", help="Settings as a TOML file.")
 ]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", metavar="", help="Write over a file that is there; it is lost.")
+    bool, typer.Option("--overwrite", metavar="", help="Replace a file that exists; its contents are lost.")
 ]
 Overrides = Annotated[
     list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting; may be repeated.")
@@ -92,17 +92,17 @@ Overrides = Annotated[
 
 
 def refuse_existing(out: Path, overwrite: bool = False) -> None:
-    """Refuse to write over a file that may hold something else, unless that is asked for."""
+    """Refuse to overwrite an existing file unless the user asked for it."""
     if out.is_dir():
-        raise FileError(out, "is a folder, not a file to be written.", "Give the name of a file.")
+        raise FileError(out, "is a folder, not a file.", "Give the name of a file.")
     if out.exists() and not overwrite:
         raise FileError(
-            out, "exists already and is not written over.", "Give another name, or --overwrite to lose it."
+            out, "exists already and is not overwritten.", "Give another name, or --overwrite to replace it."
         )
 
 
 def refuse_missing_folder(out: Path) -> None:
-    """Refuse a name in a folder that is not there, before the work that would be lost."""
+    """Refuse a path in a folder that does not exist, before work begins whose result could not be saved."""
     if not out.parent.is_dir():
         raise FileError(
             out,
@@ -112,7 +112,7 @@ def refuse_missing_folder(out: Path) -> None:
 
 
 def override(section: str, key: str, value: object) -> str:
-    """A ``--set`` text for a value that must arrive as the text it is.
+    """A ``--set`` text for a string value, quoted so that it is not parsed as a number or a list.
 
     >>> override("particle", "structure", "a b.pdb")
     'particle.structure="a b.pdb"'
@@ -125,8 +125,8 @@ def with_flags_of(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command one flag per setting of a section: ``[simulate] frames`` becomes ``--frames``.
 
-    The command receives those that were given as ``flags``, a list of ``--set`` texts, so that file,
-    ``--set`` and flags are checked by the same definition and fail with the same words.
+    The command receives the given ones as ``flags``, a list of ``--set`` texts, so that settings file,
+    ``--set`` and flags are checked by the same definition and fail with the same messages.
     """
     rows = describe_section(section_name, section)
 
@@ -154,7 +154,7 @@ def with_flags_of(
 
 
 def in_section(override: str, section: str) -> Override:
-    """A flag of one method as a setting of another that has it, too.
+    """Move the setting of a flag to the section of another method, which has a setting of the same name.
 
     >>> in_section("emc.level=4", "mtip")
     'mtip.level=4'
@@ -164,7 +164,7 @@ def in_section(override: str, section: str) -> Override:
 
 
 def _flags(row: SettingRow) -> dict[str, Any]:
-    """The flags of a setting by the name of their argument, as Typer wants to see them."""
+    """The flags of a setting as annotations for Typer, by argument name."""
     flag = row.key.replace("_", "-")
     choices = f" One of: {row.type.replace(' | ', ', ')}." if "|" in row.type else ""
     default = f" \\[default: {row.default}]" if row.default not in ("", '""') else ""
@@ -174,20 +174,20 @@ def _flags(row: SettingRow) -> dict[str, Any]:
         "rich_help_panel": f"Settings of \\[{row.section}]",
     }
     if row.type == "true or false":
-        # The other one is told in words: a column of its own would leave no room for them.
+        # The description mentions --no-FLAG: as a second flag in its column it would leave no room for text.
         shared["help"] = f"{row.description} Or --no-{flag}.{default}"
         return {
             row.key: Annotated[bool | None, typer.Option(f"--{flag}", metavar="", **shared)],
             _NOT + row.key: Annotated[bool | None, typer.Option(f"--no-{flag}", hidden=True)],
         }
-    # Of several kinds the first: the words beside it tell of the others, and names of flags need the room.
+    # Show only the first of several types: the flag names need the room, and the description has the others.
     kind = row.type.removeprefix("list of ").partition(" or ")[0]
     metavar = "NAME" if choices else kind.upper().replace(" ", "-")
     return {row.key: Annotated[str | None, typer.Option(f"--{flag}", metavar=metavar, **shared)]}
 
 
 def _override(section: str, flag: str, value: str | bool) -> Override:
-    """A flag as an override that is reported in the words of the user."""
+    """A flag as an override; error messages quote it as the user typed it."""
     key = flag.removeprefix(_NOT)
     typed = f"--{flag.replace('_', '-')}"
     if isinstance(value, bool):

@@ -19,7 +19,7 @@ def pack(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="A .tar.zst, .tar.gz or .tar; otherwise named by version."
+            "--out", metavar="FILE", help="A .tar.zst, .tar.gz or .tar file; by default named by version."
         ),
     ] = None,
     with_: Annotated[
@@ -29,7 +29,7 @@ def pack(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Pack Python, Orienteer and what it needs into one file, for the disks of nodes."""
+    """Pack Python, Orienteer and its packages into one file, to unpack on the local disks of nodes."""
     from orienteer.cluster.archive import check_name, default_name, write_archive
     from orienteer.cluster.environment import collect
 

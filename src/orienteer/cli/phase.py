@@ -36,28 +36,30 @@ def phase(
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="Where to write; otherwise into the run, or for a volume into NAME_phased in this folder.",
+            help="Where to write; by default into the run, or NAME_phased in this folder for a volume.",
             show_default=False,
         ),
     ] = None,
     settings: SettingsFile = None,
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
-    model: Annotated[int, typer.Option(help="Which model, where there are several.", min=1)] = 1,
+    model: Annotated[int, typer.Option(help="Which model, if there are several.", min=1)] = 1,
     voxel_inv_A: VoxelInvA = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of every random draw; otherwise that of the run.", min=0, show_default=False),
+        typer.Option(
+            help="Seed of every random draw; by default that of the run.", min=0, show_default=False
+        ),
     ] = None,
     device: Device = "auto",
     restart: Annotated[
-        bool, typer.Option("--restart", metavar="", help="Write over what was phased into the folder before.")
+        bool, typer.Option("--restart", metavar="", help="Phase again and replace the density in the folder.")
     ] = False,
     no_picture: Annotated[bool, typer.Option("--no-picture", metavar="", help="Draw nothing.")] = False,
     as_json: AsJson = False,
     *,
     flags: list[str],
 ) -> None:
-    """Find the density behind an intensity from many random starts, and tell how far they agree."""
+    """Find the density behind an intensity from many random starts, and say how far they agree."""
     from orienteer.cli.phase_folder import (
         already_there,
         folder_for,
@@ -73,7 +75,7 @@ def phase(
     begun = time.monotonic()
     chosen = load_settings(Settings, settings, [*set_, *flags], ("phase",)).phase
     folder = out or folder_for(intensity, model)
-    with telling_when_stopped(f"Stopped; {what_is_kept(folder)}.", "The same command begins anew."):
+    with telling_when_stopped(f"Stopped; {what_is_kept(folder)}.", "The same command starts over."):
         given = open_intensity(intensity, model, voxel_inv_A)
         refuse_other_run(folder, given)
         if "symmetry" not in chosen.model_fields_set and given.symmetry != chosen.symmetry:
@@ -83,7 +85,7 @@ def phase(
         was_there = found is not None
         if found is None:
             with to_oneself(folder):
-                if not restart:  # another process may just have done it
+                if not restart:  # another process may have done it while we waited for the lock
                     found = already_there(folder, given, chosen, used_seed)
                 if found is None:
                     found = _phase(given, chosen, used_seed, device)
@@ -139,17 +141,17 @@ def _print(
         ("time", time_in_words(seconds)),
     ]
     if found.background > 0:
-        rows.insert(4, ("background", f"{found.background:.3g}, taken off the intensity"))
+        rows.insert(4, ("background", f"{found.background:.3g}, subtracted from the intensity"))
     print_table(rows)
     for remark in found.remarks:
-        if remark in (found.weak_modes.words(), found.prtf.words()):  # told above
+        if remark in (found.weak_modes.words(), found.prtf.words()):  # printed above
             continue
         messages.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     names = ", ".join(Path(file).name for file in _files(folder))
     if was_there:
-        words = "It was phased already, with these settings; --restart does it again."
+        words = "It was phased already with these settings; --restart does it again."
         messages.print(f"[yellow]note[/] {words}", soft_wrap=True)
-    done = "Lies in" if was_there else "Written to"
+    done = "It is in" if was_there else "Written to"
     output.print(f"{done} {folder}: {names}", markup=False, soft_wrap=True)
     if drawn is not None:
         output.print(f"Open   {shlex.quote(str(drawn))}", style="bold", markup=False, soft_wrap=True)

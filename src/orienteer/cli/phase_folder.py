@@ -1,4 +1,4 @@
-"""The folder that a density is written into: one writer at a time, and nothing of somebody else is lost."""
+"""The folder that a density is written into: one writer at a time, and no other result is overwritten."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,33 +16,35 @@ from orienteer.run.signals import StopRequests
 
 
 def folder_for(intensity: Path, model: int) -> Path:
-    """Where the density goes when nobody says."""
+    """The default folder of the density."""
     if intensity.is_dir():
         return intensity if model == 1 else intensity / f"phased_model_{model}"
     return Path(f"{intensity.name.partition('.')[0]}_phased" + (f"_{model}" if model > 1 else ""))
 
 
 def what_is_kept(folder: Path) -> str:
-    """What is in the folder after a phasing that was stopped, in words."""
+    """What is in the folder after phasing was stopped, in words."""
     is_there = (folder / DESCRIPTION).exists()
-    return "the density that was there is left as it was" if is_there else "nothing was written"
+    return "the earlier density is unchanged" if is_there else "nothing was written"
 
 
 def refuse_other_run(folder: Path, given: Intensity) -> None:
-    """Refuse the folder of a run for the density of another intensity, which would pass for the run's own."""
+    """Refuse to write a density of another intensity into a run, where it would pass for the run's own."""
     directory = RunDirectory(folder)
     if directory.is_run and directory.describe()["run_id"] != given.origin.get("run_id"):
-        raise FileError(folder, "is the folder of a run with another intensity.", "Give another --out.")
+        raise FileError(
+            folder, "is the folder of another run, with another intensity.", "Give another --out."
+        )
 
 
 def already_there(folder: Path, given: Intensity, chosen: PhaseSettings, seed: int) -> Phasing | None:
-    """What an earlier command has found in the same way; something else is not written over."""
-    hint = "--restart writes over it; --out names another folder."
+    """The density that an earlier command found with the same input; refuse to overwrite any other."""
+    hint = "--restart replaces it; --out names another folder."
     if not (folder / DESCRIPTION).exists():
         names = () if RunDirectory(folder).is_run else (DENSITY_MRC, DENSITY_H5)
-        for name in names:  # in a run they are what a phasing that was killed has left
+        for name in names:  # in a run, only a phasing that was killed leaves them
             if (folder / name).exists():
-                raise FileError(folder / name, "is there already, from something else.", hint)
+                raise FileError(folder / name, "exists already, but is not part of a complete phasing.", hint)
         return None
     try:
         found = Phasing.open(folder)
@@ -51,12 +53,14 @@ def already_there(folder: Path, given: Intensity, chosen: PhaseSettings, seed: i
         raise
     others = _differences(found, given, chosen, seed)
     if others:
-        raise FileError(folder, f"holds a density that was made with another {', '.join(others)}.", hint)
+        raise FileError(
+            folder, f"holds a density that was made with different input: {', '.join(others)}.", hint
+        )
     return found
 
 
 def _differences(found: Phasing, given: Intensity, chosen: PhaseSettings, seed: int) -> list[str]:
-    """What a density was made with that is another now, by name."""
+    """The names of the inputs and settings that differ from those of an earlier density."""
     names = ["intensity"] if found.origin.get("checksum") != given.origin["checksum"] else []
     names += ["seed"] if found.seed != seed else []
     settings = chosen.model_dump(mode="json")
@@ -65,7 +69,7 @@ def _differences(found: Phasing, given: Intensity, chosen: PhaseSettings, seed: 
 
 @contextmanager
 def to_oneself(folder: Path) -> Iterator[None]:
-    """Inside the block no other process phases into the folder; one that stays empty is not left behind."""
+    """Keep other processes from phasing into the folder; a new folder that stays empty is removed."""
     is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,13 +80,15 @@ def to_oneself(folder: Path) -> Iterator[None]:
             yield
     finally:
         if is_new:
-            with suppress(OSError):  # there is a density in it
+            with suppress(OSError):  # it is not empty: there is a density in it
                 folder.rmdir()
 
 
 def save_whole(found: Phasing, folder: Path) -> None:
-    """Write all files; who wants to stop meanwhile waits that second, and no half of a result is left."""
+    """Write all files; a request to stop waits that second, so that the result is complete."""
     with StopRequests() as stop:
         found.save(folder)
     if stop.is_requested:
-        raise stop.exception(f"Stopped; the density is written to {folder}.", "The same command shows it.")
+        raise stop.exception(
+            f"Stopped; the density has been written to {folder}.", "The same command shows it."
+        )

@@ -1,4 +1,4 @@
-"""``orienteer plan``: where and how a reconstruction would run, how much memory and time it would take."""
+"""``orienteer plan``: where and how a reconstruction would run, and the memory and time it would take."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ def plan(
         int,
         typer.Option(
             "--nodes",
-            help="Plan for so many nodes of a cluster; 0: for this machine.",
+            help="Plan for this many nodes of a cluster; 0: for this machine.",
             min=0,
             max=100_000,
             rich_help_panel=_CLUSTER,
@@ -57,23 +57,23 @@ def plan(
         int,
         typer.Option(
             "--gpus-per-node",
-            help="GPUs of a node, or cores, one rank each; 0: as the machine has.",
+            help="GPUs (or cores) per node, one rank each; 0: as many as the machine has.",
             min=0,
             max=1024,
             rich_help_panel=_CLUSTER,
         ),
     ] = 0,
     machine: Annotated[
-        MachineName, typer.Option("--machine", help="What ranks are.", rich_help_panel=_CLUSTER)
+        MachineName, typer.Option("--machine", help="Hardware of a rank.", rich_help_panel=_CLUSTER)
     ] = "h200",
     network: Annotated[
-        NetworkName, typer.Option("--network", help="What joins the nodes.", rich_help_panel=_CLUSTER)
+        NetworkName, typer.Option("--network", help="Network between the nodes.", rich_help_panel=_CLUSTER)
     ] = "ndr",
     latency_us: Annotated[
         float | None,
         typer.Option(
             "--latency-us",
-            help="Of a message, in microseconds; otherwise as the network has it.",
+            help="Latency of a message in microseconds; by default that of the network.",
             min=0.0,
             rich_help_panel=_CLUSTER,
         ),
@@ -82,7 +82,7 @@ def plan(
         float | None,
         typer.Option(
             "--bandwidth-GBs",
-            help="Of a rank, in GB/s; otherwise as the network has it.",
+            help="Bandwidth of a rank in GB/s; by default that of the network.",
             min=0.001,
             rich_help_panel=_CLUSTER,
         ),
@@ -91,20 +91,20 @@ def plan(
         int,
         typer.Option(
             "--frames",
-            help="Plan as if there were so many frames like these; 0: as there are.",
+            help="Plan as if there were this many frames like these; 0: those of the data.",
             min=0,
             rich_help_panel=_CLUSTER,
         ),
     ] = 0,
     method: Annotated[
-        MethodName, typer.Option("--method", help="What is to be run there.", rich_help_panel=_CLUSTER)
+        MethodName, typer.Option("--method", help="Method to plan for.", rich_help_panel=_CLUSTER)
     ] = "emc",
     *,
     flags: list[str],
 ) -> None:
-    """Say how a reconstruction would run: device, precision, tiles, batches, memory and expected time.
+    """Show how a reconstruction would run: device, precision, tiles, batches, memory and expected time.
 
-    With --nodes: what a performance model expects of a cluster, and which mesh of ranks it would choose.
+    With --nodes: the time that a performance model predicts for a cluster, and the mesh of ranks to use.
     """
     from orienteer.reconstruction.emc import Emc
     from orienteer.run.settings import Settings
@@ -121,7 +121,7 @@ def plan(
     if idle and not nodes:
         raise SettingsError(
             f"{' and '.join(idle)} {'are' if len(idle) > 1 else 'is'} for plans of a cluster.",
-            "Say of how many nodes: --nodes 2.",
+            "Give the number of nodes, for example --nodes 2.",
         )
     chosen = load_settings(Settings, settings, [*set_, *flags], ("emc",))
     if nodes and chosen.emc.mesh != "auto":
@@ -152,7 +152,7 @@ def _machine(
     machine: MachineName, gpus_per_node: int, network: NetworkName, latency_us: float | None,
     bandwidth_GBs: float | None,
 ) -> "Machine":  # fmt: skip
-    """The machine with the network that was asked for."""
+    """The chosen machine with the chosen network."""
     from orienteer.scaling.machines import MACHINES
     from orienteer.scaling.network import NETWORKS
 
@@ -162,7 +162,7 @@ def _machine(
     if bandwidth_GBs is not None:
         links = replace(links, bandwidth=bandwidth_GBs * 1e9)
     if latency_us is not None or bandwidth_GBs is not None:
-        told = f"{links.latency_s * 1e6:g} us and {links.bandwidth / 1e9:g} GB/s, as the command says"
+        told = f"{links.latency_s * 1e6:g} us and {links.bandwidth / 1e9:g} GB/s, from the command line"
         links = replace(links, source=told)
     chosen = MACHINES[machine]
     ranks = gpus_per_node or (1 if machine == "cores" else chosen.ranks_per_node)
@@ -172,7 +172,7 @@ def _machine(
 def _print_prediction(
     emc: "Emc", nodes: int, machine: "Machine", frames: int, method: Literal["emc", "mtip"], as_json: bool
 ) -> None:
-    """What the performance model expects of a cluster."""
+    """Print what the performance model predicts for a cluster."""
     from orienteer.reconstruction.plan import count_poses
     from orienteer.scaling.prediction import best_mesh
     from orienteer.scaling.problem import Problem

@@ -1,4 +1,4 @@
-"""``orienteer plot``: one picture of a reconstruction, while it runs or afterwards."""
+"""``orienteer plot``: one picture of a reconstruction, while it works or afterwards."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ def plot(
     run: Annotated[Path, typer.Argument(help="The folder of a reconstruction.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="PNG", help="Where to draw; otherwise RUN.png in this folder."),
+        typer.Option("--out", metavar="PNG", help="Where to draw; by default RUN.png in this folder."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

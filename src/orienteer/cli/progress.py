@@ -16,9 +16,9 @@ T = TypeVar("T")
 def track(
     items: Iterable[T], description: str, total: int, size: Callable[[T], int] = lambda _: 1
 ) -> Iterator[T]:
-    """Pass the items on while a bar shows how far they are of ``total``.
+    """Pass the items on while a bar shows how many of ``total`` are done.
 
-    size : how much one item counts, such as ``len`` for batches of frames.
+    size : how much one item counts, such as ``len`` for a batch of frames.
     """
     if not messages.is_terminal:
         yield from items
@@ -32,9 +32,9 @@ def track(
 
 @contextmanager
 def show_steps(description: str, in_logs: bool = False) -> Iterator[None]:
-    """One bar that follows whatever work inside the block says of its steps.
+    """Show one bar that follows the progress reports of the work inside the block.
 
-    in_logs : without a terminal, one line says what begins: work of minutes that follows other lines.
+    in_logs : without a terminal, print one line when it begins; for work that takes minutes.
     """
     if not messages.is_terminal:
         if in_logs:
@@ -47,7 +47,7 @@ def show_steps(description: str, in_logs: bool = False) -> Iterator[None]:
 
         def show(what: str, done: int, total: int) -> None:
             nonlocal shown
-            if what != shown:  # other steps take another time
+            if what != shown:  # steps of another kind take another time: start a new estimate
                 bars.reset(bar, description=what, total=total)
                 shown = what
             bars.update(bar, completed=done, total=total)

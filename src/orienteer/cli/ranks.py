@@ -1,4 +1,4 @@
-"""A command that several ranks carry out together: one of them speaks, and all leave in the same way."""
+"""Commands that run on several ranks: only the leader prints, and all ranks exit with the same status."""
 
 import io
 import sys
@@ -13,12 +13,12 @@ from orienteer.run import fault
 from orienteer.run.crew import Crew, crew
 from orienteer.run.fault import Fault
 
-# Every other command would be carried out as often as there are ranks, and write the same files.
+# Any other command would run once per rank, and all ranks would write the same files.
 PARALLEL = ("reconstruct",)
 
 
 def join_ranks(arguments: list[str]) -> Crew | None:
-    """The ranks that were started with this one, None when it is alone; all but the leader fall silent."""
+    """The ranks that were started with this one, or None if it is alone; only the leader prints."""
     if not is_launched():
         return None
     team = crew()
@@ -26,24 +26,24 @@ def join_ranks(arguments: list[str]) -> Crew | None:
         return None
     fault.speak = _speak_json if "--json" in arguments else _speak
     if not team.leads:
-        # What they would say is kept, in case that it turns out to be news.
+        # Keep the output of the others: leave_together prints it if this rank alone has failed.
         sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
     return team
 
 
 def check_command(arguments: list[str], team: Crew) -> None:
-    """Refuse a command that is for one process."""
+    """Refuse a command that works in one process only."""
     name = next((argument for argument in arguments if not argument.startswith("-")), "")
     if name and name not in PARALLEL:
         raise OrienteerError(
-            f"'{name}' works in one process, and {team.size} ranks were started.",
-            f"Start it without mpiexec or srun; on many ranks works: {', '.join(PARALLEL)}.",
+            f"'{name}' works in one process, but {team.size} ranks were started.",
+            f"Start it without mpiexec or srun. Commands for many ranks: {', '.join(PARALLEL)}.",
         )
     _refuse_other_arguments(arguments, team)
 
 
 def _refuse_other_arguments(arguments: list[str], team: Crew) -> None:
-    """Refuse ranks with other arguments: the first one's would hold, and nobody be told of the others."""
+    """Refuse ranks with different arguments: only those of rank 0 would be used, without a warning."""
     first, *others = team.everyone(arguments)
     for rank, other in enumerate(others, start=1):
         if other != first:
@@ -59,7 +59,7 @@ def _refuse_other_arguments(arguments: list[str], team: Crew) -> None:
 
 
 def leave_together(team: Crew, status: int) -> None:
-    """Leave with this exit status; where the other ranks are still at work, they are ended."""
+    """Exit with this status; after a failure, also end other ranks that are still at work."""
     if status != 0 and not team.all_leave():
         if isinstance(sys.stderr, io.StringIO):
             print(f"{team.name(team.rank)}: {sys.stderr.getvalue().strip()}", file=sys.__stderr__, flush=True)

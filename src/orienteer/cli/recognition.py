@@ -1,4 +1,4 @@
-"""What kind of thing a file holds, so that one command can take any of them."""
+"""Recognise what a file holds, so that one command can take several kinds of file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ Kind: TypeAlias = Literal["patterns", "volume", "structure", "detector"]
 
 
 def kind_of(path: Path) -> Kind:
-    """The kind of a file by its content; a file of no known kind is an error that says what was tried."""
+    """The kind of a file by its content; for an unknown kind, the error says what was tried."""
     if is_live_run(path):
         return "patterns"  # its hits
     read_head(path, "file")
@@ -21,7 +21,7 @@ def kind_of(path: Path) -> Kind:
             return kind
     from orienteer.source.opening import recognise
 
-    recognise(path)  # refuses, and tells why nothing fits; else it has become patterns in between
+    recognise(path)  # raises an error that says why nothing fits, unless patterns were written meanwhile
     return "patterns"
 
 

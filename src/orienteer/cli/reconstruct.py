@@ -1,4 +1,4 @@
-"""``orienteer reconstruct``: from patterns to the intensity, in a folder from which it can go on."""
+"""``orienteer reconstruct``: from patterns to the intensity, in a folder from which the run can resume."""
 
 import shlex
 from contextlib import closing
@@ -38,15 +38,13 @@ def reconstruct(
     data: Annotated[Path, typer.Argument(help="Patterns, in any known format.")],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", metavar="FOLDER", help="The run; the same command goes on where it was stopped."
-        ),
+        typer.Option("--out", metavar="FOLDER", help="The run; after a stop, the same command resumes it."),
     ] = Path("reconstruction"),
     method: Annotated[
         MethodName,
         typer.Option(
             "--method",
-            help="emc, mtip with phasing in the loop, or auto; flags below are settings of either.",
+            help="emc, mtip (with phasing in the loop) or auto; the flags below set either.",
         ),
     ] = "emc",
     settings: SettingsFile = None,
@@ -57,7 +55,9 @@ def reconstruct(
     exclude: Annotated[
         Path | None,
         typer.Option(
-            "--exclude", metavar="JSON", help="Leave out the events that were excluded: RUN/excluded.json."
+            "--exclude",
+            metavar="JSON",
+            help="Leave out the events listed in this file, such as RUN/excluded.json.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 0,
@@ -65,12 +65,12 @@ def reconstruct(
     from_map: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="FOLDER", help="Begin with the map of a live run (RUN/map), not at random."
+            "--from", metavar="FOLDER", help="Start from the map of a live run (RUN/map), not at random."
         ),
     ] = None,
     restart: Annotated[
         bool,
-        typer.Option("--restart", metavar="", help="Begin anew; what the folder's run has done is lost."),
+        typer.Option("--restart", metavar="", help="Start over; the run in the folder is lost."),
     ] = False,
     notice_s: NoticeS = NOTICE_S,
     hang_s: HangS = HANG_S,
@@ -127,6 +127,8 @@ def reconstruct(
         messages.print(f"[yellow]beware[/] {escape(report['coarse_agreement'])}", soft_wrap=True)
     use = frame_use(run.orientations())
     if use is not None and use.leaves_out_many:
-        messages.print(f"[yellow]note[/] {use.words} Is that so? --no-reject-junk takes all.", soft_wrap=True)
+        messages.print(
+            f"[yellow]note[/] {use.words} If that is wrong, --no-reject-junk keeps all.", soft_wrap=True
+        )
     look = f"orienteer plot {shlex.quote(str(out))}"
     output.print(f"Written to {out}.  Look at it with: {look}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``orienteer replay``: serve a file of patterns as a stream, as if a detector gave it now."""
+"""``orienteer replay``: serve a file of patterns as a stream, as if a detector were measuring them now."""
 
 import re
 import time
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from orienteer.stream.replay import Replay
 
 _PUSH_EVENTS = 64
-# How long the last events may take to reach a slow listener; one that leaves is not waited for.
+# How long to wait for a slow listener to take the last events; one that disconnects is not waited for.
 _LINGER_S = 60.0
 
 
@@ -31,31 +31,32 @@ def replay(
     ] = "tcp://127.0.0.1:5555",
     rate_hz: Annotated[
         float | None,
-        typer.Option("--rate", metavar="HZ", help="Events per second; otherwise as fast as they are taken."),
+        typer.Option("--rate", metavar="HZ", help="Events per second; by default as fast as they are taken."),
     ] = None,
     loop: Annotated[
-        bool, typer.Option("--loop", metavar="", help="Begin again at the end, with new event ids.")
+        bool, typer.Option("--loop", metavar="", help="At the end, start again with new event ids.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", metavar="", help="Wait for more at the end: the file grows.")
+        bool, typer.Option("--follow", metavar="", help="At the end, wait for more: for a file that grows.")
     ] = False,
     dense: Annotated[
-        bool, typer.Option("--dense", metavar="", help="Send every pixel, as a detector does, not photons.")
+        bool,
+        typer.Option("--dense", metavar="", help="Send all pixels, as a detector does, not just photons."),
     ] = False,
     push: Annotated[
         bool, typer.Option("--push", metavar="", help="Push batches instead of answering requests.")
     ] = False,
     once: Annotated[
-        bool, typer.Option("--once", metavar="", help="Leave when somebody has got the last event.")
+        bool, typer.Option("--once", metavar="", help="Exit when a listener has received the last event.")
     ] = False,
     geometry: Geometry = None,
     wavelength_A: WavelengthA = None,
     distance_m: DistanceM = None,
     as_json: AsJson = False,
 ) -> None:
-    """Serve a file as a live stream, to rehearse a beam time: orienteer live --source ADDRESS takes it.
+    """Serve a file as a live stream, to rehearse a beam time: orienteer live --source ADDRESS receives it.
 
-    The server keeps no state: stop it and start it again, and whoever listens goes on without a loss.
+    The server keeps no state: you can stop and restart it, and listeners continue without losing events.
     """
     from orienteer.stream.replay import Replay
 
@@ -92,8 +93,8 @@ def replay(
 class _Sent:
     """What a replay has done.
 
-    events, malformed : how many were sent, and how many requests were not understood.
-    stopped : the signal that has ended it; None: it has come to its end.
+    events, malformed : numbers of events sent and of requests that were not understood.
+    stopped : the signal that ended it; None if it reached its end.
     """
 
     events: int
@@ -107,7 +108,7 @@ def _serve(player: "Replay", to: str, once: bool) -> _Sent:
     server = StreamServer(player, to)
     stopped = None
     try:
-        with stopping_at_once("Stopped.", "The same command goes on, and whoever listens loses nothing."):
+        with stopping_at_once("Stopped.", "The same command continues, and listeners lose nothing."):
             messages.print(f"Serving {server.name} at {server.address}", markup=False, soft_wrap=True)
             while not (once and server.has_told_end):
                 server.serve()
@@ -124,7 +125,7 @@ def _push(player: "Replay", to: str, _: bool) -> _Sent:
     publisher = Publisher(to, player.source.frame_shape)
     linger_s, stopped = 0.0, None
     try:
-        with stopping_at_once("Stopped.", "The same command begins with the first event again."):
+        with stopping_at_once("Stopped.", "The same command starts again from the first event."):
             messages.print(f"Pushing to {publisher.address}", markup=False, soft_wrap=True)
             _push_all(player, publisher)
             linger_s = _LINGER_S

@@ -1,4 +1,4 @@
-"""``orienteer report``: one page that tells everything about a run."""
+"""``orienteer report``: one page with everything about a run."""
 
 import warnings
 from pathlib import Path
@@ -19,7 +19,9 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FOLDER", help="Put the page and copies of the maps there, to give them away."
+            "--out",
+            metavar="FOLDER",
+            help="Write the page and copies of the maps to this folder, to pass them on.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -35,7 +37,7 @@ def report(
                 written = write_report(run, out)
         except FileError as error:
             if out is None and Path(error.path).is_relative_to(run) and RunDirectory(run).is_run:
-                error.hint = "Check the folder and its permissions and room, or give another one with --out."
+                error.hint = "Check its permissions and free space, or give another folder with --out."
             raise
     remarks = [str(one.message) for one in noticed]
     script = written.with_name(NAME)

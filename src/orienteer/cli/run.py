@@ -1,4 +1,4 @@
-"""``orienteer run``: a reconstruction on many ranks that is started again when one of them is lost."""
+"""``orienteer run``: a reconstruction on many ranks, restarted when one of them is lost."""
 
 import functools
 import inspect
@@ -21,19 +21,19 @@ Ranks = Annotated[
     int | None,
     typer.Option(
         "--ranks",
-        help="Processes that share the work; otherwise the tasks of the Slurm job, and one elsewhere.",
+        help="Processes that share the work; by default one per task of the Slurm job, or one without Slurm.",
         min=1,
         show_default=False,
     ),
 ]
 Restarts = Annotated[
-    int, typer.Option("--restarts", help="How often to start again after a rank was lost.", min=0)
+    int, typer.Option("--restarts", help="How often to restart after a rank was lost.", min=0)
 ]
 _OWN = ("--ranks", "--restarts")
 
 
 def _with_options_of_reconstruct(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same command line as ``reconstruct``, and the options of the command itself."""
+    """Give a command the options of ``reconstruct`` as well as its own."""
     own = [p for p in inspect.signature(command).parameters.values() if p.name != "options"]
     others = [
         p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -61,7 +61,7 @@ def run(
     restarts: Restarts = 3,
     options: dict[str, Any],
 ) -> None:
-    """Reconstruct on many ranks, and start again from the last checkpoint when a rank is lost."""
+    """Reconstruct on many ranks, and restart from the last checkpoint when a rank is lost."""
     from orienteer.run.available import available_ranks
     from orienteer.run.checkpoint import saved_iteration
     from orienteer.run.launch import Ending, launch
@@ -76,7 +76,7 @@ def run(
     program = [sys.executable, "-m", "orienteer", "reconstruct", *given, *typed]
 
     run_before = _run_id(folder)
-    # JSON is one result: what ranks print that are started again, or given up, is none.
+    # JSON is a single result: hold back the output of ranks until it is clear that they need no restart.
     held = io.StringIO() if options["as_json"] else None
 
     def start() -> Ending:
@@ -85,26 +85,26 @@ def run(
         if now.lost_nodes:
             _say(f"Without {', '.join(now.lost_nodes)}: {counted(now.n_ranks, 'rank')}.")
         ending = launch(program, now.n_ranks, now.lost_nodes, *([] if held is None else [held]))
-        if _run_id(folder) not in (None, run_before):  # what was begun anew goes on
+        if _run_id(folder) not in (None, run_before):  # the new run has begun: resume it from now on
             program[:] = [word for word in program if word != "--restart"]
         return ending
 
     def saved(folder: Path) -> int:
-        # Until the new run has begun, what is saved there is of the old one, which nobody goes on with.
+        # Until the new run has begun, the checkpoint there belongs to the old run, which is not resumed.
         return 0 if "--restart" in program else saved_iteration(folder)
 
     status, why = supervise(folder, start, restarts, _say, saved)
     _empty(held, sys.stderr if why else sys.stdout)
     if why:
         raise OrienteerError(
-            why, "What was done is kept; when the cause is mended, the same command goes on."
+            why, "What was done is kept; fix the cause, then the same command resumes the run."
         )
     if status:
         raise Stopped(status)
 
 
 def _empty(held: io.StringIO | None, into: IO[str]) -> None:
-    """Pass on what was held back."""
+    """Write the held-back output to ``into``."""
     if held is not None:
         into.write(held.getvalue())
         into.flush()
@@ -113,7 +113,7 @@ def _empty(held: io.StringIO | None, into: IO[str]) -> None:
 
 
 def _run_id(folder: Path) -> str | None:
-    """Which run is in the folder; None: no run."""
+    """The id of the run in the folder; None if there is no run."""
     from orienteer.run.directory import RunDirectory
 
     with suppress(OrienteerError):
@@ -122,12 +122,12 @@ def _run_id(folder: Path) -> str | None:
 
 
 def _told_by(file: Path, options: dict[str, Any], has_out: bool) -> tuple[Path, list[str]]:
-    """The folder of a run that a file describes, and the command line that says the same."""
+    """The folder of the run that a settings file describes, and the equivalent ``reconstruct`` arguments."""
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
 
     if options["settings"] is not None:
-        raise SettingsError(f"{file} holds the settings already.", "Leave out --settings.")
+        raise SettingsError(f"{file} is the settings file already.", "Leave out --settings.")
     chosen = load_settings(Settings, file, options["set_"]).run
     folder = options["out"] if has_out else chosen.folder(file)
     given = [str(chosen.patterns(file)), "--settings", str(file), "--out", str(folder)]
@@ -142,7 +142,7 @@ def _told_by(file: Path, options: dict[str, Any], has_out: bool) -> tuple[Path, 
 
 
 def _without(typed: Sequence[str], what: Path) -> list[str]:
-    """What was typed for the ranks: all but the first argument and the options of this command.
+    """The typed words that go to the ranks: all but the data argument and this command's own options.
 
     >>> _without(["--ranks", "4", "hits.h5", "--restarts=2", "--out", "run"], Path("hits.h5"))
     ['--out', 'run']

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from orienteer.run.run import Run
 
 RESULTS = ("intensity*.mrc", INTENSITY_H5, ORIENTATIONS)
-# Of the last step: the log's own words, curves, and what is told of the run as a whole.
+# Fields of the last step that are left out: those of the log itself, curves, and what the run reports.
 NOT_TOLD = ("event", "time", "radial", "seconds_left", "finished", "reason")
 
 
 def run_report(run: "Run") -> dict[str, Any]:
-    """Where a run stands: its last step, and the files that hold what it found."""
+    """Where a run stands: its last step, and its result files."""
     steps = run.steps
     last = {name: value for name, value in steps[-1].items() if name not in NOT_TOLD} if steps else {}
     use = frame_use(run.orientations()) if run.has_results else None
@@ -60,14 +60,14 @@ def _pose_agreement_deg(step: Mapping[str, Any]) -> float | None:
 
 
 def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The report of a run for people; what is not known is left out."""
+    """The report of a run as rows for people; unknown values are left out."""
     words: dict[str, Callable[[Any], str]] = {
         "known_orientations": str,
         "reason": str,
         "missing_models": str,
         "iteration": str,
         "frames": "{:,}".format,
-        "frames_left_out": "{:,} as showing something else than the particle, or nothing".format,
+        "frames_left_out": "{:,} that show something other than the particle, or nothing".format,
         "states": states_in_words,
         "symmetry": str,
         "log_likelihood": "{:,.2f} per frame".format,

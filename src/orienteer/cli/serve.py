@@ -1,4 +1,4 @@
-"""``orienteer serve``: a web page about runs, while they go and after."""
+"""``orienteer serve``: a web page about runs, while they work and afterwards."""
 
 import shlex
 import socket
@@ -21,18 +21,19 @@ def serve(
         typer.Argument(metavar="FOLDER...", help="Folders with runs; by default the one you are in."),
     ] = None,
     campaign: Annotated[
-        str, typer.Option(metavar="FILE|URL", help="The database of the beam time, to show it as well.")
+        str, typer.Option(metavar="FILE|URL", help="Also show the database of this beam time.")
     ] = "",
-    port: Annotated[
-        int, typer.Option(help="Where to listen; 0: wherever it is free.", min=0, max=65535)
-    ] = 8765,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.", min=0, max=65535)] = 8765,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Listen to other machines, too; an SSH tunnel is safer.")
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on, to serve other machines; an SSH tunnel is safer."
+        ),
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            "--allow-host", metavar="NAME", help="A further name by which the server may be called."
+            "--allow-host", metavar="NAME", help="Another host name by which browsers may address the server."
         ),
     ] = None,
     read_only: Annotated[
@@ -41,11 +42,11 @@ def serve(
     token_file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Keep the token there, so that it stays the same at the next start."
+            metavar="FILE", help="Keep the token in this file, so that the next start uses the same."
         ),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to note what was refused.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Where to log refused requests.", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +65,7 @@ def serve(
     from orienteer.dashboard.serving import Server, token_of
 
     if trouble := CampaignBook(campaign).check():
-        messages.print(f"[yellow]beware[/] {escape(trouble)} The page asks it again.", soft_wrap=True)
+        messages.print(f"[yellow]beware[/] {escape(trouble)} The page will try again.", soft_wrap=True)
     server = Server(
         roots or [Path()],
         host=host,
@@ -81,7 +82,7 @@ def serve(
         else:
             output.print(f"Open   {server.address}", style="bold", markup=False, soft_wrap=True)
             _say_how_to_reach(server.port, server.is_only_here)
-        sys.stdout.flush()  # whoever reads it through a pipe waits for the address
+        sys.stdout.flush()  # a reader on a pipe waits for the address
         server.run()
     finally:
         server.close()
@@ -91,11 +92,11 @@ def _say_how_to_reach(port: int, is_only_here: bool) -> None:
     here = shlex.quote(socket.gethostname())
     if is_only_here:
         tunnel = f"ssh -N -L {port}:127.0.0.1:{port} {here}"
-        text = f"From another machine: {tunnel}, then open the same address there."
+        text = f"From another machine, run {tunnel}, then open the same address there."
         messages.print(escape(text), soft_wrap=True)
         return
     text = (
-        "Other machines can reach this server, and what it sends is not encrypted: whoever listens on the "
+        "Other machines can reach this server, and what it sends is not encrypted: anyone who listens on the "
         "network can read it, token included. An SSH tunnel is safer."
     )
     messages.print(f"[yellow]beware[/] {escape(text)}", soft_wrap=True)

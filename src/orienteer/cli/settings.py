@@ -15,7 +15,7 @@ def settings(
     sections: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SECTION]...", help="Such as emc and phase; all by default.", show_default=False
+            metavar="[SECTION]...", help="Sections such as emc and phase; all by default.", show_default=False
         ),
     ] = None,
     out: Annotated[
@@ -32,7 +32,7 @@ def settings(
     for name in wanted:
         if name not in Settings.model_fields:
             known = ", ".join(Settings.model_fields)
-            raise SettingsError(f"there is no section '{name}' of settings.", f"Sections are: {known}.")
+            raise SettingsError(f"there is no section '{name}' of settings.", f"The sections are: {known}.")
     rows = [row for row in describe_settings(Settings) if row.section in wanted]
     if out is not None:
         refuse_existing(out, overwrite)
@@ -43,4 +43,6 @@ def settings(
     elif out is None:
         output.print(example_toml(rows), end="", markup=False, soft_wrap=True)
     else:
-        output.print(f"Written to {out}; take away the # of what you change.", markup=False, soft_wrap=True)
+        output.print(
+            f"Written to {out}; remove the # from the lines that you change.", markup=False, soft_wrap=True
+        )

@@ -36,7 +36,7 @@ def simulate(
     particle: Annotated[
         str | None,
         typer.Argument(
-            help="PDB or mmCIF file, or a built-in body; otherwise \\[particle] structure.",
+            help="PDB or mmCIF file, or a built-in body; by default \\[particle] structure.",
             show_default=False,
         ),
     ] = None,
@@ -52,7 +52,7 @@ def simulate(
     *,
     flags: list[str],
 ) -> None:
-    """Simulate a single-particle experiment and write its patterns, with the truth beside them."""
+    """Simulate a single-particle experiment and write its patterns together with the true orientations."""
     given = [override("particle", "structure", particle)] if particle else []
     given += [override("detector", "geometry", geometry)] if geometry else []
     with telling_what_is_written(out):
@@ -71,7 +71,7 @@ def simulate(
 
 
 def sampling_remarks(radius_A: float, detector: Detector, wavelength_A: float) -> list[str]:
-    """A warning when the pixels are too coarse for the speckles of the particle (two pixels for each)."""
+    """A warning if the pixels are too coarse for the speckles of the particle (two pixels per speckle)."""
     used = detector.solid_angle_sr[detector.solid_angle_sr > 0]
     largest_A = wavelength_A / (2 * float(np.median(used)) ** 0.5)
     if 2 * radius_A <= largest_A:
@@ -85,7 +85,7 @@ def sampling_remarks(radius_A: float, detector: Detector, wavelength_A: float) -
 def run_simulation(
     path: Path | None, overrides: list[str], out: Path, device: DeviceName, overwrite: bool = False
 ) -> dict[str, Any]:
-    """Simulate by a settings file and overrides, write ``out`` batch by batch, and say how it went."""
+    """Simulate with a settings file and overrides, write ``out`` batch by batch, and return a report."""
     from orienteer.detector.settings import beam_from_settings, detector_from_settings
     from orienteer.particle.settings import particle_from_settings
     from orienteer.run.settings import Settings
@@ -103,10 +103,10 @@ def run_simulation(
     except FileError as error:
         if "--distance-m" not in error.hint:
             raise
-        # Other commands have that flag; a simulation has a setting.
+        # Other commands have that flag; here it is a setting.
         hint = "Give the distance: --set detector.distance_m=0.2"
         raise FileError(error.path, error.reason, hint) from error
-    if not out.parent.is_dir():  # said now, not after the set-up
+    if not out.parent.is_dir():  # fail now, not after the set-up
         raise FileError(out, "cannot be written: its folder does not exist.", f"Try: mkdir -p {out.parent}")
     writer_for(out, detector=detector)
     refuse_existing(out, overwrite)

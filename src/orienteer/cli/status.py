@@ -1,4 +1,4 @@
-"""``orienteer status``: what runs where, from the folders of the runs, and from Slurm for jobs."""
+"""``orienteer status``: which runs are at work and where, from their folders and, for jobs, from Slurm."""
 
 import dataclasses
 from pathlib import Path
@@ -27,16 +27,16 @@ def status(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Runs, their settings files, or folders with runs; otherwise this folder.",
+            help="Runs, their settings files, or folders with runs; by default this folder.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - typer makes a new list for each call
     all_: Annotated[
-        bool, typer.Option("--all", metavar="", help="Also jobs that are over, and not only the last.")
+        bool, typer.Option("--all", metavar="", help="Also list all jobs that are over.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what runs where: step, time left, and why jobs wait. Slurm is asked twice a minute at most."""
+    """Show where runs stand: host, step, time left, and why jobs wait. Asks Slurm at most twice a minute."""
     from orienteer.cluster.queue import read_queue
     from orienteer.cluster.records import read_records
     from orienteer.live.standing import read_live_standing
@@ -46,7 +46,7 @@ def status(
     folders = find_runs(places or [Path()])
     standings = [(read_live_standing if is_live_run(folder) else read_standing)(folder) for folder in folders]
     records = {folder: read_records(folder) for folder in folders}
-    # A run that has finished needs no question to Slurm.
+    # There is no need to ask Slurm about a run that has finished.
     asked = [
         record.number
         for standing in standings
@@ -59,15 +59,17 @@ def status(
         print_json({"runs": [_as_json(*row) for row in rows], "slurm": _slurm_as_json(queue)})
         return
     if not rows:
-        output.print("No run is here.  Give the folder of one, or one that holds runs.")
+        output.print("There is no run here.  Give the folder of a run, or a folder that holds runs.")
         return
     print_table([line for row in rows for line in _lines(*row)], header=HEADER)
     for standing, jobs in rows:
         for note in _notes(standing, jobs):
             messages.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
     if queue.problem and asked:
-        old = f"; what it said {time_in_words(queue.age_s)} ago is shown" if queue.jobs else ""
-        messages.print(f"[yellow]note[/] Jobs are not known: {escape(queue.problem)}{old}.", soft_wrap=True)
+        old = f"; shown is its answer of {time_in_words(queue.age_s)} ago" if queue.jobs else ""
+        messages.print(
+            f"[yellow]note[/] The state of jobs is not known: {escape(queue.problem)}{old}.", soft_wrap=True
+        )
 
 
 def find_runs(places: list[Path]) -> list[Path]:
@@ -89,7 +91,7 @@ def find_runs(places: list[Path]) -> list[Path]:
 
 
 def _runs_below(folder: Path, depth: int) -> list[Path]:
-    """A run, or the runs in a folder; the halves of a validation are not listed beside their run."""
+    """The folder itself if it is a run, or the runs in it; the halves of a validation are not listed."""
     from orienteer.cluster.records import read_records
     from orienteer.run.directory import RunDirectory
     from orienteer.source.journal import is_live_run
@@ -109,14 +111,14 @@ Jobs = list[tuple["JobRecord", "JobState | None"]]
 
 
 def _jobs(records: "list[JobRecord]", queue: "Queue", all_: bool) -> Jobs:
-    """The jobs of a run with what Slurm says of each; those that are over only where no other is left."""
+    """The jobs of a run, each with its state in Slurm; if all are over, only the last of them."""
     jobs: Jobs = [(record, queue.jobs.get(record.number)) for record in records]
     open_ = [job for job in jobs if job[1] is not None and not job[1].is_over]
     return jobs if all_ else open_ or jobs[-1:]
 
 
 def _lines(standing: "Standing", jobs: Jobs) -> list[tuple[str, ...]]:
-    """The rows of a run: one, and one more for each further job."""
+    """The rows of a run: one for its first job or none, and one more for each further job."""
     state = {"new": "not begun"}.get(standing.state, standing.state)
     if standing.state == "working":
         state = f"works on {standing.host}"
@@ -138,13 +140,13 @@ def _lines(standing: "Standing", jobs: Jobs) -> list[tuple[str, ...]]:
     elif standing.state == "failed" and not any(job and not job.is_over for _, job in jobs):
         shown = [(jobs[-1][0].number if jobs else "", standing.reason)]
     elif standing.state == "stopped" and not jobs:
-        shown = [("", "was stopped; the same command goes on")]
+        shown = [("", "was stopped; the same command continues")]
     return [(*(first if i == 0 else ("",) * len(first)), *job) for i, job in enumerate(shown)]
 
 
 def _said(record: "JobRecord", job: "JobState | None") -> str:
     if job is None:
-        return "is not known to Slurm any more"
+        return "is no longer known to Slurm"
     if not job.is_working:
         return job.words
     where = f" on {job.nodes}" if job.nodes else f" on {counted(record.nodes, 'node')}"
@@ -153,7 +155,7 @@ def _said(record: "JobRecord", job: "JobState | None") -> str:
 
 
 def _notes(standing: "Standing", jobs: Jobs) -> list[str]:
-    """What the user may want to do something about."""
+    """Notes on jobs that the user may want to act on."""
     open_ = [job for _, job in jobs if job is not None and not job.is_over]
     working = [job for job in open_ if job.is_working]
     if standing.state in ("stopped", "new", "failed") and jobs and not open_:
@@ -168,7 +170,9 @@ def _notes(standing: "Standing", jobs: Jobs) -> list[str]:
         if left is not None and standing.seconds_left > left:
             short = time_in_words(standing.seconds_left - left)
             behind = f"--after afterany:{jobs[-1][0].number}"
-            return [f"{standing.path}: its job ends {short} before the run; submit again with {behind}"]
+            return [
+                f"{standing.path}: its job will end {short} before the run does; submit another with {behind}"
+            ]
     return []
 
 

@@ -1,4 +1,4 @@
-"""A command that is stopped, by whatever signal, says in one sentence what was kept, and leaves."""
+"""When a signal stops a command, say in one sentence what was kept, and exit."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,16 +11,18 @@ from orienteer.cli.console import Stopped, messages
 from orienteer.compute.file_stamp import file_stamp
 from orienteer.run.signals import RunStopped, stopping_at_once
 
-_BEGINS_ANEW = "The same command begins anew."
+_BEGINS_ANEW = "The same command starts over."
 
 
 @contextmanager
 def telling_when_stopped(
     message: str, hint: str, end_job: Callable[[RunStopped], None] | None = None
 ) -> Iterator[None]:
-    """Inside the block a signal ends the work at once; what a run in it says of its own stop is said instead.
+    """Inside the block, a signal ends the work at once and the message is printed.
 
-    end_job : ends all ranks where there are several.
+    If a run in the block stops itself, its own message is printed instead.
+
+    end_job : ends all ranks if there are several.
     """
     try:
         with stopping_at_once(message, hint, end_job):
@@ -31,9 +33,9 @@ def telling_when_stopped(
 
 @contextmanager
 def telling_what_is_written(*paths: Path | None) -> Iterator[None]:
-    """The same for a block that writes files, each whole or not at all: it is told which of them are there.
+    """The same for a block that writes files, each completely or not at all; the message says which exist.
 
-    None stands for a file that nobody asked for.
+    None stands for a file that was not asked for.
     """
     before = {path: file_stamp(path) for path in paths if path is not None}
     try:
@@ -43,19 +45,19 @@ def telling_what_is_written(*paths: Path | None) -> Iterator[None]:
         now = {path: file_stamp(path) for path in before}
         words = ", ".join(f"{path} {_became(before[path], now[path])}" for path in before)
         is_refused = any(before[path] is None and now[path] is not None for path in before)
-        hint = "With --overwrite the same command begins anew." if is_refused else _BEGINS_ANEW
+        hint = "With --overwrite, the same command starts over." if is_refused else _BEGINS_ANEW
         leave(stopped.exit_status, f"Stopped; {words}.", hint)
 
 
 def leave(status: int, message: str, hint: str = "") -> NoReturn:
-    """Say why, and leave with this exit status."""
+    """Say why, and exit with this status."""
     with suppress(OSError):  # the terminal may be gone
         messages.print(escape(f"{message} {hint}".strip()), soft_wrap=True)
     raise Stopped(status) from None
 
 
 def _became(before: object, now: object) -> str:
-    """What has become of a file, by its stamps."""
+    """What happened to a file, judged by its stamps."""
     if now is None:
-        return "is not written"
-    return "is left as it was" if now == before else "is written"
+        return "was not written"
+    return "is unchanged" if now == before else "was written"

@@ -1,4 +1,4 @@
-"""``orienteer submit``: hand runs to Slurm, after showing the script."""
+"""``orienteer submit``: show the script of a batch job, then hand it to Slurm."""
 
 import os
 import shlex
@@ -25,7 +25,7 @@ def submit(
         list[Path],
         typer.Argument(
             metavar="RUN.toml...",
-            help="Settings with data under \\[run]; several become an array.",
+            help="Settings with data under \\[run]; several files become a job array.",
             show_default=False,
         ),
     ] = [],  # noqa: B006 - typer makes a new list for each call
@@ -35,7 +35,7 @@ def submit(
             "--over",
             "--array-over",
             metavar="SECTION.KEY=A,B,...",
-            help="An array over values, such as run.seed=1,2,3; may be repeated.",
+            help="Make an array over values, such as run.seed=1,2,3; may be repeated.",
         ),
     ] = [],  # noqa: B006
     after: Annotated[
@@ -43,10 +43,10 @@ def submit(
         typer.Option(
             "--after",
             metavar="JOB",
-            help="Start when this job has ended well; afterany:JOB: however it ends.",
+            help="Start after this job has succeeded; afterany:JOB: after it has ended in any way.",
         ),
     ] = [],  # noqa: B006
-    name: Annotated[str, typer.Option("--name", help="Name of the job; otherwise that of the run.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Name of the job; by default that of the run.")] = "",
     set_: Overrides = [],  # noqa: B006
     dry_run: Annotated[
         bool, typer.Option("--dry-run", metavar="", help="Show the script and submit nothing.")
@@ -59,7 +59,7 @@ def submit(
     *,
     flags: list[str],
 ) -> None:
-    """Show the script of a batch job and hand it to Slurm; the job resumes, however often it is cut off."""
+    """Show the script of a batch job and hand it to Slurm; a job that is cut off resumes where it stopped."""
     from orienteer.cluster.limits import check_limits, read_partitions
     from orienteer.cluster.script import job_script
     from orienteer.cluster.site import find_site
@@ -71,7 +71,7 @@ def submit(
         _list_sites()
         return
     if not files:
-        raise SettingsError("which run?", "Give its settings file: orienteer submit run.toml --nodes 4")
+        raise SettingsError("no run is given.", "Give its settings file: orienteer submit run.toml --nodes 4")
     runs = variations(files, [*set_, *flags], over)
     site = find_site(runs[0].settings.cluster.site)
     settings = site.settings(_asked_for(runs))
@@ -99,15 +99,15 @@ def submit(
 
 
 def _asked_for(runs: "list[Variation]") -> ClusterSettings:
-    """What all of the files ask the cluster for; an array is one job, so they have to agree."""
+    """The [cluster] settings of all files; they must agree, because an array is one job."""
     from orienteer.errors import SettingsError
 
     first = runs[0]
     for run in runs[1:]:
         if run.settings.cluster != first.settings.cluster:
             raise SettingsError(
-                f"{run.file} asks for other things under [cluster] than {first.file}.",
-                "The runs of an array share one script: submit them one by one, or make the files agree.",
+                f"{run.file} and {first.file} have different settings under [cluster].",
+                "The runs of an array share one script: make the files agree, or submit them one by one.",
             )
     return first.settings.cluster
 
@@ -120,7 +120,7 @@ def _check_archive(settings: ClusterSettings) -> None:
         raise FileError(archive, "there is no such archive of an environment.", "Make it: orienteer pack")
     if settings.environment and ".tar" not in archive.name:
         raise FileError(
-            archive, "is no archive of an environment.", "Give the file that orienteer pack made."
+            archive, "is not an archive of an environment.", "Give the file that orienteer pack made."
         )
 
 
@@ -138,7 +138,7 @@ def _job(runs: "list[Variation]", settings: ClusterSettings, name: str) -> "Job"
 
 
 def _refuse_doubles(runs: "list[Variation]", after: list[str]) -> None:
-    """A run for which a job waits or works already needs no other one, unless that comes after it."""
+    """Refuse a second job for a run that has one waiting or working, unless the new one comes after it."""
     from orienteer.cluster.queue import read_queue
     from orienteer.cluster.records import how_to_cancel, read_records
     from orienteer.errors import OrienteerError
@@ -151,28 +151,28 @@ def _refuse_doubles(runs: "list[Variation]", after: list[str]) -> None:
         active = [number for number in jobs if number in states and not states[number].is_over]
         if active and not awaited & {*active, *(number.partition("_")[0] for number in active)}:
             raise OrienteerError(
-                f"{folder}: job {active[-1]} is there for this run already; it {states[active[-1]].words}.",
-                f"Take it back ({how_to_cancel(active)}), or come after it: --after afterany:{active[-1]}",
+                f"{folder}: this run has a job already: {active[-1]}, which {states[active[-1]].words}.",
+                f"Cancel it ({how_to_cancel(active)}), or start after it: --after afterany:{active[-1]}",
             )
 
 
 def _remark(runs: "list[Variation]", settings: ClusterSettings) -> None:
-    """What the user may not have meant."""
+    """Warn about combinations of settings that the user may not have meant."""
     from orienteer.run.standing import read_standing
 
     notes = [
-        f"{run.folder} has finished; a job goes on only where a limit, such as --iterations, is higher now."
+        f"{run.folder} has finished; a job continues it only if a limit, such as --iterations, is higher now."
         for run in runs
         if read_standing(run.folder).state == "finished"
     ]
     if settings.preemptible and not (settings.preemptible_options or settings.partition or settings.qos):
-        notes.append("Nothing tells Slurm that the job may be sent away: give --partition or --qos for that.")
+        notes.append("Slurm does not know that the job may be preempted: give --partition or --qos for that.")
     if settings.at_once and len(runs) == 1:
-        notes.append("There is but one run, so --at-once has nothing to hold back.")
+        notes.append("There is only one run, so --at-once has no effect.")
     if settings.chain > 1:
-        notes.append(f"It is submitted {settings.chain} times in a row; each goes on where the last ended.")
+        notes.append(f"{settings.chain} jobs are submitted in a row; each continues where the last ended.")
     if settings.chain > 1 and not settings.time:
-        notes.append("Jobs in a row are for jobs that are cut off; give --time to say when.")
+        notes.append("Jobs in a row are meant for jobs with a time limit; give --time to set it.")
     for note in notes:
         messages.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
 
@@ -199,4 +199,4 @@ def _list_sites() -> None:
         header=("site", "what it is", "file"),
     )
     own = site_folders()[0]
-    output.print(f"\nYours go into {own}: copy one there and change it.", markup=False, soft_wrap=True)
+    output.print(f"\nTo add your own, copy one to {own} and edit it.", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``orienteer validate``: how far the result of a run can be trusted, from its data alone."""
+"""``orienteer validate``: how far to trust the result of a run, judged from its data alone."""
 
 import shlex
 import time
@@ -32,19 +32,19 @@ def validate(
     run: Annotated[Path, typer.Argument(help="The folder of a finished reconstruction.", show_default=False)],
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FILE", help="Its patterns, where they have been moved."),
+        typer.Option("--data", metavar="FILE", help="The patterns of the run, if they have moved."),
     ] = None,
     settings: SettingsFile = None,
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
     device: Device = "auto",
     restart: Annotated[
-        bool, typer.Option("--restart", metavar="", help="Begin anew; what the halves have done is lost.")
+        bool, typer.Option("--restart", metavar="", help="Start over; the work on the halves is lost.")
     ] = False,
     as_json: AsJson = False,
     *,
     flags: list[str],
 ) -> None:
-    """Reconstruct two independent halves and tell how far they agree; stop and resume at any time."""
+    """Reconstruct two independent halves and say how far they agree; stop and resume at any time."""
     from orienteer.run.lock import VALIDATION, RunLock
     from orienteer.run.run import Run
     from orienteer.run.settings import Settings
@@ -55,7 +55,7 @@ def validate(
 
     begun = time.monotonic()
     chosen = load_settings(Settings, settings, [*set_, *flags], ("validation", "phase"))
-    with telling_when_stopped("Stopped; what is done is kept.", "The same command goes on."):
+    with telling_when_stopped("Stopped; what is done is kept.", "The same command continues."):
         opened = Run.open(run, data)
         _check_density(run)
         with RunLock(run, VALIDATION, "validating this run"):
@@ -76,7 +76,7 @@ def validate(
 
 
 def _check_density(run: Path) -> None:
-    """Refuse a density of the run that cannot be read, before the long work of the halves."""
+    """Refuse an unreadable density of the run before the long work on the halves begins."""
     from orienteer.phase.files import DESCRIPTION
     from orienteer.phase.result import Phasing
 
@@ -90,15 +90,19 @@ def _check_density(run: Path) -> None:
 
 
 def _announce(run: "Run", halves: "Halves", settings: ValidationSettings) -> None:
-    """What will be done, and how long it may take."""
+    """Print what will be done, and how long it may take."""
     sizes = " and ".join(f"{len(part):,}" for part in halves.parts[:2])
     took = sum(step.get("seconds") or 0.0 for step in run.steps)
     left = sum(0.5 for one in halves.runs if not one.finished)
     when = f"about {time_in_words(left * took)}" if left else "done already"
-    drawn = f", and {counted(settings.replicates, 'draw')} of the frames" if settings.replicates else ""
+    drawn = (
+        f", bootstrap with {counted(settings.replicates, 'draw')} of the frames"
+        if settings.replicates
+        else ""
+    )
     messages.print(
-        f"Two independent runs of {sizes} frames ({when}; {len(halves.parts.sentinels):,} frames are in "
-        f"neither), the phasing of each, their comparison{drawn}.",
+        f"To do: two independent runs of {sizes} frames ({when}; {len(halves.parts.sentinels):,} frames are "
+        f"in neither), phasing of each, comparison{drawn}.",
         markup=False,
         soft_wrap=True,
     )
@@ -116,7 +120,7 @@ def _reconstruct(halves: "Halves") -> None:
 
 
 def _phase_whole(run: "Run", settings: "PhaseSettings", device: DeviceName) -> None:
-    """The density of all frames, to which the claim belongs; one that is there is left alone."""
+    """Phase the intensity of all frames, about which the claim is made; keep a density that exists."""
     from orienteer.cli.phase_folder import to_oneself
     from orienteer.phase.files import DESCRIPTION
     from orienteer.validate.half_phasing import phase_run
@@ -142,18 +146,18 @@ def _tell(found: "Validation", run: "Run", seconds: float, as_json: bool) -> Non
 
 
 def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
-    """What a validation has found, for people; what is not known is left out."""
+    """The results of a validation as rows for people; unknown ones are left out."""
     rows = []
     if found.maps is not None:
         by_name = {name: one.resolution_A for name, one in found.maps.resolutions.items()}
         told = ", ".join(
             f"{'-' if value is None else f'{value:.3g} A'} ({name})" for name, value in by_name.items()
         )
-        # Densities of noise agree, too: those that are phased from the same radial mean.
+        # Even densities of noise agree if they are phased from the same radial mean.
         is_round = found.resolution_A is None and found.densities_agree_to_A is not None
         is_round &= not found.too_few_speckles
-        rows.append(("densities agree to", f"nothing but their radial mean: {told}" if is_round else told))
-    # What turning one onto the other brings about by itself is no agreement.
+        rows.append(("densities agree to", f"nothing beyond their radial mean: {told}" if is_round else told))
+    # The alignment alone makes any two intensities agree somewhat; that does not count.
     is_alike = found.too_few_speckles or found.speckles_agree_to_A is not None
     alike_A = found.intensity.resolution_A if is_alike else None
     doubt = ", as chance might have it" if found.too_few_speckles else ""
@@ -161,7 +165,7 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         ("intensities agree to", _reach(alike_A, f"0.5, about their radial mean{doubt}")),
         ("the run agrees with them to", _reach(found.whole_agrees_to_A, "speckles")),
     ]
-    if found.states:  # each by itself: of what stands above only the first
+    if found.states:  # replace the rows above, which are about the first state only
         rows = [(f"state {one.state}", _state(one)) for one in found.states]
     if found.sentinels is not None:
         poses = found.sentinels

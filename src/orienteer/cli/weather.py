@@ -1,4 +1,4 @@
-"""``orienteer weather``: what every rank of a run did when, and how fast; slow nodes, stalls, bad frames."""
+"""``orienteer weather``: what each rank of a run did, when and how fast; slow nodes, stalls, bad frames."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,12 +18,12 @@ def weather(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="PNG|SVG", help="Where to draw; otherwise RUN_weather.png in this folder."
+            "--out", metavar="PNG|SVG", help="Where to draw; by default RUN_weather.png in this folder."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw where the time of every rank went, and say what is slow: ranks, disks, single frames."""
+    """Draw how every rank spent its time, and say what is slow: ranks, disks, single frames."""
     from orienteer.plot.weather import plot_weather
     from orienteer.scaling.findings import find, in_words
     from orienteer.scaling.weather import Weather
