@@ -27,8 +27,8 @@ WORDS = [*dragonfly_names._KEYS.values(), *dragonfly_names._SECTIONS.values()]
     ("override", "words"),
     [
         ("emc.num_div=6", "[emc] level"),
-        ("emc.beta_schedule=2", "the temperature sets itself"),
-        ("emc.radius=30", "the resolution grows by itself"),
+        ("emc.beta_schedule=2", "the temperature is chosen automatically"),
+        ("emc.radius=30", "the resolution improves by itself"),
         ("emc.sym_icosahedral=1", "[emc] symmetry"),
         ("emc.in_photons_file=a.emc", "[run] data"),
         ("detector.detd=738", "[detector] distance_m"),

@@ -149,7 +149,7 @@ def test_an_override_that_nothing_reads_is_refused_and_a_file_may_hold_it(tmp_pa
     with pytest.raises(SettingsError) as caught:
         load_settings(Settings, None, ["orientation.grid_spacing_deg=3"], ("simulate",))
     assert str(caught.value).startswith(
-        "--set orientation.grid_spacing_deg=3: nothing here reads [orientation]."
+        "--set orientation.grid_spacing_deg=3: this command does not read [orientation]."
     )
     assert caught.value.hint == "This command reads [simulate]."
 
@@ -164,7 +164,7 @@ def test_text_without_quotes_in_a_file_is_told_how_to_be_written(tmp_path: Path)
     path = write(tmp_path, "[simulate]\nstructure = 04:00:00\n")
     with pytest.raises(SettingsError, match=r"line 2: .*should be a valid string") as refused:
         load_settings(Settings, path)
-    assert refused.value.hint == 'Text stands in quotes:  structure = "04:00:00"'
+    assert refused.value.hint == 'Write text in quotes:  structure = "04:00:00"'
 
 
 class Beam(Section):
@@ -244,6 +244,6 @@ def test_a_key_in_another_unit_is_converted(tmp_path: Path, line: str, hint: str
 )
 def test_a_key_above_all_sections_is_sent_to_its_own(tmp_path: Path, line: str, hint: str) -> None:
     name = line.split()[0]
-    with pytest.raises(SettingsError, match=f"line 1: '{name}' stands in no section.") as refused:
+    with pytest.raises(SettingsError, match=f"line 1: '{name}' is not in a section.") as refused:
         load_settings(Experiment, write(tmp_path, f"{line}\n"))
     assert refused.value.hint == hint

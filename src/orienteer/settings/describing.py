@@ -1,4 +1,4 @@
-"""What can be set, as rows for ``--help``, the documentation and a commented example file."""
+"""All settings as rows for ``--help``, the documentation and a commented example file."""
 
 import types
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class SettingRow:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be written in TOML, where that is not free.
+        """The values that may be written in TOML, if they are restricted; otherwise empty.
 
         >>> SettingRow("beam", "polarisation", "x | y", '"x"', "").choices
         ('"x"', '"y"')
@@ -77,7 +77,7 @@ def example_toml(rows: Iterable[SettingRow]) -> str:
 
 
 def type_in_words(annotation: Any) -> str:
-    """A type as a scientist would say it.
+    """A type in words that a scientist would use.
 
     >>> type_in_words(int | None), type_in_words(Literal["x", "y"]), type_in_words(tuple[float, ...])
     ('integer', 'x | y', 'list of numbers')

@@ -1,4 +1,4 @@
-"""What is wrong with a setting, in one sentence that says where, and what to write instead."""
+"""Errors in settings: one sentence that says what is wrong and where, and what to write instead."""
 
 import math
 import re
@@ -21,11 +21,12 @@ def explain(
     path: Path | str | None,
     number: int = 0,
 ) -> SettingsError:
-    """The first (or another) problem that pydantic found, in our words.
+    """Turn a problem that pydantic found into a SettingsError.
 
-    sections : the class that was to be made.
-    places : where each key was written, by its path of names.
-    path : what to name where no place is known.
+    sections : the class that was to be created.
+    places : where each key was written (file and line, or flag), by its path of names.
+    path : what to name if the place is not known.
+    number : which of the problems; by default the first.
     """
     problem = error.errors(include_url=False)[number]
     keys = tuple(str(part) for part in problem["loc"])
@@ -48,7 +49,7 @@ def explain(
 def _explain_unknown(
     where: str, keys: tuple[str, ...], value: Any, sections: type[BaseModel]
 ) -> SettingsError:
-    """What a key or a section that nobody knows was meant to be."""
+    """An unknown key or section, with the one that was probably meant."""
     name, known = keys[-1], _known_keys(sections, keys[:-1])
     inside = f" in [{'.'.join(keys[:-1])}]" if len(keys) > 1 else ""
     is_above_all = not inside and _is_joined(sections)
@@ -62,7 +63,7 @@ def _explain_unknown(
         hint = (
             f"'{name}' belongs to {owners}: write that header above it." if owners else _all_of(known, kind)
         )
-        return SettingsError(f"{where}: '{name}' stands in no section.", hint)
+        return SettingsError(f"{where}: '{name}' is not in a section.", hint)
     meant, words = in_unit_of(name, value, known)
     if close := meant or nearest(name, known):
         hint = f"Did you mean '{close}'? {words}".strip()
@@ -82,11 +83,11 @@ def _is_nan(value: Any) -> bool:
 
 
 def _how_to_write(name: str, problem: Any) -> str:
-    """What a value of this kind looks like in TOML."""
+    """How to write a value of this type in TOML."""
     if problem["type"] == "tuple_type":
         return f'Write a list, such as  {name} = ["a", "b"]  or  {name} = [1, 2].'
     if problem["type"] == "string_type" and not isinstance(problem["input"], (dict, list, tuple)):
-        return f'Text stands in quotes:  {name} = "{problem["input"]}"'
+        return f'Write text in quotes:  {name} = "{problem["input"]}"'
     return ""
 
 
@@ -102,7 +103,7 @@ def _known_keys(sections: type[BaseModel], keys: Sequence[str]) -> list[str]:
 
 
 def _is_joined(model: type[BaseModel]) -> bool:
-    """Whether the fields are sections, and not settings."""
+    """Whether the fields of a class are sections rather than settings."""
     kinds = (field.annotation for field in model.model_fields.values())
     return all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds)
 

@@ -20,14 +20,14 @@ S = TypeVar("S", bound=Section)
 class Override(str):
     """A "section.key=value" text.
 
-    typed : what the user wrote, where that is something else, such as a flag.
+    typed : what the user actually typed, such as a flag; error messages quote it.
     """
 
     __slots__ = ("typed",)
     typed: str
 
     def __new__(cls, text: str, typed: str) -> Self:
-        """The text, and what it stands for."""
+        """The text, with what the user typed."""
         override = super().__new__(cls, text)
         override.typed = typed
         return override
@@ -39,16 +39,16 @@ def load_settings(
     overrides: Sequence[str] = (),
     used: Collection[str] | None = None,
 ) -> S:
-    """The settings that a file and overrides ask for; what neither names keeps its default.
+    """Load settings from a file and overrides; settings that neither names keep their defaults.
 
     Parameters
     ----------
     sections : the class whose fields are the sections, such as ``orienteer.run.settings.Settings``.
     path : TOML file, or None for the defaults.
     overrides : "section.key=value" texts, applied in order on top of the file.  The value is read as TOML;
-        what is not TOML, or is to be text, is taken as text, so paths need no quotes.
-    used : sections that the command reads; a file may hold others, for other commands, but what is asked for
-        by an override must not be without effect.  None: all.
+        if it is not valid TOML, or the setting is a text, it is taken as text, so paths need no quotes.
+    used : sections that the command reads; a file may hold others, for other commands, but an override of
+        another section is an error, because it would have no effect.  None: all.
     """
     text = _read(path) if path else ""
     tree = _parse(text, path)
@@ -73,7 +73,7 @@ def _refuse_unused(
     for override, keys, _ in parsed:
         if used is not None and keys[0] in sections.model_fields and keys[0] not in used:
             raise SettingsError(
-                f"--set {override}: nothing here reads [{keys[0]}].",
+                f"--set {override}: this command does not read [{keys[0]}].",
                 f"This command reads {', '.join(f'[{name}]' for name in used)}.",
             )
 
@@ -85,7 +85,7 @@ def _check_overridden(
     places: Mapping[tuple[str, ...], str],
     path: Path | None,
 ) -> None:
-    """Refuse a wrong value of the file also where an override hides it; the rest is checked together."""
+    """Refuse a wrong value in the file even if an override replaces it; the rest is checked later."""
     try:
         sections.model_validate(tree)
     except ValidationError as error:
@@ -101,14 +101,14 @@ def _read(path: Path) -> str:
     except FileNotFoundError:
         raise FileError(
             path,
-            "no such settings file.",
-            meant_instead(path, "Check the path; orienteer settings prints one with all defaults."),
+            "there is no such settings file.",
+            meant_instead(path, "Check the path; orienteer settings prints a file with all defaults."),
         ) from None
     except UnicodeDecodeError:
         raise FileError(
             path,
             "is not a text file, so it holds no settings.",
-            "Give a TOML file; orienteer settings shows one.",
+            "Give a TOML file; orienteer settings prints one.",
         ) from None
     except OSError as error:
         raise FileError(
@@ -118,7 +118,9 @@ def _read(path: Path) -> str:
 
 def _parse(text: str, path: Path | None) -> dict[str, Any]:
     if is_of_dragonfly(text):
-        raise SettingsError(f"{path}: is a configuration of Dragonfly. Settings here have other names.", PAGE)
+        raise SettingsError(
+            f"{path}: is a configuration of Dragonfly, whose settings have other names.", PAGE
+        )
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -147,7 +149,7 @@ def parse_override(override: str) -> tuple[tuple[str, ...], Any]:
 
 
 def _parse_for(sections: type[Section], override: str) -> tuple[tuple[str, ...], Any]:
-    """Keys and value of an override; what is to be text is text, also where TOML reads 04:00:00 or 12345."""
+    """Keys and value of an override; a text setting stays text, even if TOML reads 04:00:00 or 12345."""
     keys, value = parse_override(override)
     if not isinstance(value, str) and _kind_of(sections, keys) is str:
         value = override.partition("=")[2].strip()
@@ -155,7 +157,7 @@ def _parse_for(sections: type[Section], override: str) -> tuple[tuple[str, ...],
 
 
 def _kind_of(sections: type[Section], keys: Sequence[str]) -> Any:
-    """The type of a setting; None where there is none of this name."""
+    """The type of a setting; None if there is no setting of this name."""
     kind: Any = sections
     for key in keys:
         fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, Section) else {}
@@ -169,13 +171,13 @@ def _insert(tree: dict[str, Any], keys: tuple[str, ...], value: Any, override: s
         if not isinstance(tree, dict):
             raise SettingsError(
                 f"--set {override}: '{key}' is not a section.",
-                "Write SECTION.KEY=VALUE; orienteer settings shows all of them.",
+                "Write SECTION.KEY=VALUE; orienteer settings prints all settings.",
             )
     tree[keys[-1]] = value
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line on which each key of a TOML text stands, counted from 1; section headers included.
+    """The line of each key and section header of a TOML text, counted from 1.
 
     >>> key_lines("[emc]\\niterations = 3")
     {('emc',): 1, ('emc', 'iterations'): 2}

@@ -1,4 +1,4 @@
-"""A section of settings: one class is the TOML table, the command-line flags and the documentation."""
+"""A section of settings: one class defines the TOML table, the command-line flags and the documentation."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,8 +15,8 @@ class Section(BaseModel):
     The description is one line in plain words with the unit; it is the text of ``--help`` and of the
     documentation.  Instances are immutable, and a key that is not a field is an error.
 
-    may_change : settings that change no result but for rounding, so that a run may be resumed with others.
-    earlier_names : names that settings had, and have in the files of runs begun then, with those of today.
+    may_change : settings that affect results only by rounding, so a run may be resumed with other values.
+    earlier_names : former names of settings, which files of older runs still have, and their present names.
     """
 
     may_change: ClassVar[frozenset[str]] = frozenset()
@@ -34,7 +34,7 @@ class Section(BaseModel):
         return value
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Only what is not as by default."""
+        """Only settings that differ from the defaults."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if value != field.get_default(call_default_factory=True):
@@ -46,11 +46,11 @@ class Section(BaseModel):
     if not TYPE_CHECKING:  # the types of the arguments are those of the fields
 
         def __init__(self, **values: Any) -> None:
-            """Settings by name; what is wrong is a SettingsError that says what was meant."""
+            """Settings by name; a wrong one raises a SettingsError that says what was probably meant."""
             try:
                 super().__init__(**values)
             except ValidationError as error:
                 raise explain(error, type(self), {}, type(self).__name__) from None
 
-        # Sections inside of others are then checked together with them, and not one by one.
+        # Pydantic then checks nested sections together with the outer one instead of calling this __init__.
         __init__.__pydantic_base_init__ = True

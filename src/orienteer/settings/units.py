@@ -1,20 +1,20 @@
-"""Numbers that are off by the factor between two units: metres for angstrom, keV for eV."""
+"""Detect numbers in the wrong unit: metres instead of angstrom, keV instead of eV."""
 
 import math
 from collections.abc import Sequence
 
 from orienteer.errors import SettingsError
 
-# A micrometre: so much in A is nothing, and in metres no particle is longer.
+# A micrometre: no particle is longer, so a number below 1e-6 for a length in A must be in metres.
 _LONGEST_M = 1e-6
-# Softer photons are no longer counted one by one.
+# Softer photons cannot be counted one by one, so a smaller energy must be in keV.
 _SOFTEST_EV = 10.0
 # Planck's constant times the speed of light, in eV Å.
 HC_EV_A = 12398.419843320026
-# No beamline is longer than that behind the sample; as a number of mm it is a short one.
+# No detector is farther from the sample, so a larger distance must be in mm.
 _FARTHEST_M = 50.0
-# Units that names may end with, in the first one of each row.  Inverse lengths come before lengths, because
-# their names end as those do.
+# Unit suffixes of names, each with its size in the first unit of the row.  Inverse lengths come before
+# lengths, because inv_A also ends with A.
 _UNITS = (
     {"inv_m": 1.0, "inv_um": 1e6, "inv_nm": 1e9, "inv_A": 1e10},
     {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "nm": 1e-9, "A": 1e-10, "pm": 1e-12},
@@ -25,7 +25,7 @@ _UNITS = (
 
 
 def unit_meant(name: str, value: object) -> str:
-    """What a number seems to mean that cannot be in the unit its name ends with; empty where it can.
+    """The likely meaning of a number that cannot be in the unit that its name ends with; otherwise empty.
 
     >>> unit_meant("diameter_A", 2.5e-8)
     '2.5e-08 m are 250 A.'
@@ -52,9 +52,9 @@ def unit_meant(name: str, value: object) -> str:
 
 
 def check_unit(name: str, value: float, called: str = "") -> float:
-    """The number, where it can be in the unit that its name ends with.
+    """The number itself; raises a SettingsError if it cannot be in the unit that its name ends with.
 
-    called : how the user has called it, such as a flag; otherwise by its name.
+    called : what the user called it, such as a flag; by default its name.
 
     >>> check_unit("distance_m", 200, "--distance-m")
     Traceback (most recent call last):
@@ -68,9 +68,9 @@ def check_unit(name: str, value: float, called: str = "") -> float:
 
 
 def in_unit_of(name: str, value: object, known: Sequence[str]) -> tuple[str, str]:
-    """The setting that a name in another unit means, and its value in words; empty where there is none.
+    """The setting that a name with another unit suffix means, and its value in words; empty if there is none.
 
-    known : the settings that there are.
+    known : the names of all settings.
 
     >>> in_unit_of("diameter_nm", 24, ["symmetry", "diameter_A"])
     ('diameter_A', '24 nm are 240 A.')
