@@ -99,7 +99,7 @@ def test_a_run_under_way_stopped_or_failed_is_not_taken_for_a_result(bare_folder
     lines = log.read_text().splitlines(keepends=True)
     steps = [line for line in lines if '"event":"finished"' not in line]
     for last, words in {
-        "": "has not come to its end; it stands after 4 iterations",
+        "": "has not finished; this is its state after 4 iterations",
         '{"event":"stopped","iteration":4}\n': "was stopped after 4 iterations",
         '{"event":"failed","reason":"the disk is full"}\n': "failed after 4 iterations: The disk is full.",
     }.items():

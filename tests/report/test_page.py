@@ -218,7 +218,7 @@ def test_moved_data_are_not_counted(
 ) -> None:
     given = json.loads((run_folder / "run.json").read_text())["input"]
     edit(run_folder / "run.json", input={**given, "path": str(tmp_path / "gone.h5")})
-    assert "Photons were not counted." in read_page(write_report(run_folder)).text
+    assert "The photons could not be counted." in read_page(write_report(run_folder)).text
     changed = tmp_path / "changed.h5"
     changed.write_bytes(Path(given["path"]).read_bytes() + b"x")
     edit(run_folder / "run.json", input={**given, "path": str(changed)})

@@ -48,13 +48,16 @@ def test_each_state_is_told_with_its_share_and_how_surely_frames_show_it(
     said = read_page(str(draw_states(evidence, validation))).text
     assert "another state" not in said
     copy = ValidationFacts(states=[StateFacts(55.0, 52.0, is_distinct=False), StateFacts(None, None)])
-    assert "55 Å, but as well with another state" in read_page(str(draw_states(evidence, copy))).text
+    assert "55 Å, but agrees with another state as well" in read_page(str(draw_states(evidence, copy))).text
     for words in ("72 %", "28 %", "60 Å", "55 Å", "nowhere", "state_probability", "100 %", "0 %"):
         assert words in said, words
 
 
 def test_the_methods_count_the_states_that_there_are(run_folder: Path) -> None:
-    for models, words in (("auto", "as many as frames that no model had seen tell apart"), (2, "was given")):
+    for models, words in (
+        ("auto", "as many as frames that no model had seen could distinguish"),
+        (2, "was given"),
+    ):
         evidence = of_method(with_two_states(gather(run_folder)), "emc", models=models)
         said = " ".join(methods(evidence, None, None)[0])
         assert "2 three-dimensional intensities were" in said
@@ -94,6 +97,6 @@ def test_the_density_of_the_loop_is_shown_until_there_is_a_better_one(
     ball = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 < 36
     loop = Volume(ball.astype(np.float32), 10.0, "real")
     evidence = gather(bare_folder)
-    assert "phased inside of the loop" not in read_page(str(draw_result(evidence, None))).text
+    assert "phased in the loop of M-TIP" not in read_page(str(draw_result(evidence, None))).text
     shown = read_page(str(draw_result(replace(evidence, loop_density=Found(loop)), None))).text
-    assert "phased inside of the loop" in shown
+    assert "phased in the loop of M-TIP" in shown

@@ -1,1 +1,1 @@
-"""One page that tells everything about a run, and files that open it elsewhere."""
+"""One page with everything about a run, and a script that opens its maps in ChimeraX."""

@@ -1,4 +1,4 @@
-"""Chart: curves, bars and guides in one frame, drawn as SVG and told as CSV."""
+"""Chart: curves, bars and guides in one frame, as SVG and as CSV."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 460, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 40, 28, 48
 _LEGEND_LINE, _TOP_AXIS = 18, 36
 _SWATCH = 22
-# How much higher than its highest bar a histogram is.
+# Height of a histogram over that of its highest bar: room for the label of a guide.
 _ROOM_FOR_WORDS = 1.12
 
 
@@ -49,7 +49,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Guide:
-    """A straight line across the frame with a word at it."""
+    """A straight line across the frame with a label."""
 
     value: float
     label: str = ""
@@ -63,10 +63,10 @@ class Chart:
     name : short, for files and ids.
     title : what it shows, above the frame.
     bars : edges (n + 1,) and heights (n,) of a histogram.
-    y_range : the least that the y axis shows; None takes the data.
-    resolution_above : write full-period resolutions above the frame; x is q in 1/Å then.
-    whole_x : x counts something.
-    words : what it shows, for those who do not see it; by default the title.
+    y_range : values that the y axis covers at least; None: only those of the data.
+    resolution_above : write full-period resolutions above the frame; x must be q in 1/Å.
+    whole_x : x counts something, so its ticks are whole numbers.
+    words : what it shows, for screen readers; by default the title.
     """
 
     name: str
@@ -112,7 +112,7 @@ def draw_chart(chart: Chart) -> Markup:
 
 
 def chart_table(chart: Chart) -> str:
-    """The numbers of a chart as CSV: x and a column per curve; curves with another x follow below."""
+    """The numbers of a chart as CSV: a column of x and one per curve; curves with another x follow below."""
     lines: list[str] = []
     if chart.bars is not None:
         edges, heights = chart.bars
@@ -177,7 +177,7 @@ def _widened(values: NDArray[np.float64], logarithmic: bool, share: float) -> tu
 
 
 def _legend_rows(curves: Sequence[Curve]) -> list[list[Curve]]:
-    """The curves in as many lines as their names need."""
+    """The curves of the legend, in as many lines as their names need."""
     rows: list[list[Curve]] = [[]]
     used = 0.0
     for curve in curves:
@@ -220,7 +220,7 @@ def _draw_curve(chart: Chart, curve: Curve, x: Scale, y: Scale) -> Markup:
             dots.append(element("circle", cx=round(x(a), 1), cy=round(y(b), 1), r=2.2))
         pen_down = bool(drawable)
     path = element("path", d="".join(pieces) or "M0 0", style=_style(curve))
-    # A single point has no line, and would not be seen.
+    # A single point has no line and would be invisible: draw a dot.
     if not curve.dots and len(dots) > 1:
         return path
     colour = "currentColor" if curve.colour is None else ink(curve.colour)
@@ -245,9 +245,9 @@ def _draw_bars(chart: Chart, x: Scale, y: Scale) -> list[Markup]:
 
 
 def _draw_guide(guide: Guide, x: Scale, y: Scale, above: bool = False) -> tuple[Markup, Markup | None]:
-    """The line inside of the frame, and its word: beside the frame, or at the top of an upright line.
+    """The line inside the frame and its label: beside the frame, or next to a vertical line.
 
-    above : the word of an upright line stands at its top in any case.
+    above : put the label of a vertical line at its top in any case.
     """
     style = "stroke:currentColor;stroke-width:1;stroke-dasharray:2 3;opacity:.75"
     if not guide.vertical:
@@ -261,7 +261,7 @@ def _draw_guide(guide: Guide, x: Scale, y: Scale, above: bool = False) -> tuple[
     at = x(guide.value)
     flipped = at > (x.begin + x.end) / 2
     place, anchor = (at - 4, "end") if flipped else (at + 4, "start")
-    # A curve that falls leaves room above it on the right, and below it on the left; bars have it above.
+    # Put the label at the bottom on the right and at the top on the left; above bars always at the top.
     height = y.begin - 8 if flipped and not above else y.end + 14
     label = (
         text(place, height, guide.label, anchor, font_size=FONT_SIZE - 1, opacity=0.85)

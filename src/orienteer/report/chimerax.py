@@ -1,4 +1,4 @@
-"""A script that opens the maps of a run in ChimeraX: thresholds and colours set, half maps hidden."""
+"""A script that opens the maps of a run in ChimeraX, with thresholds and colours set and half maps hidden."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NAME = CHIMERAX_SCRIPT
 class Map:
     """A map to open.
 
-    file : relative to the script, which ChimeraX runs in its own folder.
-    level : of its surface; words : what it is called in ChimeraX.
+    file : path relative to the script, because ChimeraX runs a script in the folder of the script.
+    level : of its surface; words : its name in ChimeraX.
     """
 
     file: str
@@ -29,9 +29,9 @@ class Map:
 
 
 def script(maps: Sequence[Map], extent_A: float) -> str:
-    """The commands.
+    """The commands of the script.
 
-    extent_A : about how large the particle is; the scale bar follows it.
+    extent_A : approximate size of the particle; sets the length of the scale bar.
     """
     lines = [
         "# Opens the maps of an Orienteer run.  Hidden ones are shown with: show #2 models",
@@ -45,14 +45,14 @@ def script(maps: Sequence[Map], extent_A: float) -> str:
         if not one.shown:
             lines.append(f"hide #{number} models")
     lines += ["set bgColor white", "lighting soft", "graphics silhouettes true", "camera ortho", "view"]
-    # Older versions have no scale bar, and stop at what they do not know: so it comes last.
+    # Older versions have no scale bar and stop at an unknown command: so it comes last.
     length_A = _round(extent_A / 4)
     lines += [f"scalebar {length_A:g}", f'2dlabels text "{length_A:g} Å" xpos 0.1 ypos 0.13 size 18']
     return "\n".join(lines) + "\n"
 
 
 def write_script(folder: Path, maps: Sequence[Map], extent_A: float) -> Path:
-    """Put the script into a folder."""
+    """Write the script into a folder."""
     path = folder / NAME
     with atomic_path(path) as temporary:
         temporary.write_text(script(maps, extent_A), encoding="utf-8")
@@ -60,7 +60,7 @@ def write_script(folder: Path, maps: Sequence[Map], extent_A: float) -> Path:
 
 
 def _round(length: float) -> float:
-    """The largest of 1, 2, 5, 10, ... that is not larger.
+    """The largest of 1, 2, 5, 10, ... that is not larger than the length.
 
     >>> _round(37.0), _round(0.21)
     (20.0, 0.2)

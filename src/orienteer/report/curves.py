@@ -1,4 +1,4 @@
-"""The charts of a report: how the iterations went, how far results agree, and what the frames were like."""
+"""The charts of a report: curves over the iterations, radial curves, and histograms of the frames."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def step_charts(steps: Sequence[StepRecord]) -> list[Chart]:
 
 
 def radial_charts(radial: Mapping[str, Any], agrees_to_A: float | None) -> list[Chart]:
-    """Mean intensity by q, and the correlation of the halves inside of the run there.
+    """Mean intensity over q, and the correlation of the two halves of the run over q.
 
-    radial : ``q_inv_A``, ``intensity`` and, where there are halves, ``half_correlation`` of the last step.
+    radial : ``q_inv_A``, ``intensity`` and, if there are halves, ``half_correlation`` of the last step.
     """
     q = as_numbers(radial.get("q_inv_A"))
     reach = [Guide(1 / agrees_to_A, f"{agrees_to_A:.3g} Å", vertical=True)] if agrees_to_A else []
@@ -61,7 +61,7 @@ def radial_charts(radial: Mapping[str, Any], agrees_to_A: float | None) -> list[
             [Curve("", q, as_numbers(radial.get("intensity")))], log_y=True, resolution_above=True,
         ),
         Chart(
-            "half-correlation", "Correlation of the halves inside of the run", Q, "correlation",
+            "half-correlation", "Correlation of the two halves of the run", Q, "correlation",
             [Curve("", q, as_numbers(radial.get("half_correlation")))], [Guide(0.5, "0.5"), *reach],
             y_range=(0.0, 1.0), resolution_above=True,
         ),
@@ -69,13 +69,13 @@ def radial_charts(radial: Mapping[str, Any], agrees_to_A: float | None) -> list[
 
 
 def histogram(name: str, title: str, x_label: str, values: NDArray[np.floating[Any]]) -> Chart:
-    """How many frames have which value; on a logarithmic axis where most span a factor of more than 30."""
+    """A histogram of a value of the frames; its axis is logarithmic if most span a factor of more than 30."""
     good = values[np.isfinite(values) & (values >= 0)]
     if not len(good) or np.ptp(good) <= 1e-6 * good.max():
         return Chart(name, title, x_label, "frames")
     logarithmic = spans_decades(good)
     if logarithmic and (n_zero := int((good == 0).sum())):
-        x_label = f"{x_label}; {n_zero:,} without any are not shown"
+        x_label = f"{x_label}; {n_zero:,} zeros not shown"
         good = good[good > 0]
     n_bins = int(np.clip(np.sqrt(len(good)) * 1.5, 8, 60))
     edges = (
@@ -108,5 +108,5 @@ def _poses_deg(step: StepRecord) -> float | None:
             step.get("perplexity"),
             step.get("n_rotations") or 0,
         )
-    except TypeError:  # a line of the log that holds something else than numbers
+    except TypeError:  # a damaged line of the log, with something other than numbers
         return None

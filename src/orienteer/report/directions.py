@@ -1,4 +1,4 @@
-"""From where the particle was seen, on an equal-area map (Mollweide) of all directions."""
+"""The directions from which the particle was seen, on an equal-area map (Mollweide)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _FINENESS = 2  # pixels of the picture per pixel of the drawing
 
 
 def draw_directions(quaternions: NDArray[np.floating], group: PointGroup | str) -> Markup | None:
-    """The map, relative to even coverage; None when no frame has an orientation.
+    """The map, relative to even coverage; None if no frame has an orientation.
 
     quaternions : (N, 4) orientations of the frames, scalar first.
     """
     order = as_point_group(group).order
-    # More directions would take memory, and change the colour of no cell that can be seen.
+    # More directions would take memory and change no visible colour.
     step = -(-len(quaternions) * order // _MOST_DIRECTIONS)
     directions = viewing_directions(quaternions[:: max(1, step)], group)
     directions = directions[np.isfinite(directions).all(axis=1)]
@@ -36,7 +36,7 @@ def draw_directions(quaternions: NDArray[np.floating], group: PointGroup | str) 
     pixels = palette_of(colours.name)[as_entries(shares)]
     opacity = np.where(np.isnan(shares), 0, 255).astype(np.uint8)
     picture = encode_png(np.dstack([pixels, opacity]))
-    words = "Map of the directions of the beam in the particle, coloured by how often each was seen"
+    words = "Map of the beam's directions as seen by the particle, coloured by how often each occurs"
     parts = [
         text(_LEFT, 16, "Directions of the beam in the particle", font_weight="600"),
         image(picture, _LEFT, _TOP, _WIDTH, _HEIGHT, smooth=True),
@@ -80,7 +80,7 @@ def _graticule() -> list[Markup]:
 
 
 def _height_on_map(latitude: float) -> float:
-    """How far up the map a latitude lies, -1 to 1: 2 t + sin 2 t = pi sin(latitude), and it is sin t."""
+    """Height of a latitude on the map, -1 to 1: sin t, with 2 t + sin 2 t = pi sin(latitude)."""
     angle = latitude
     for _ in range(30):
         angle -= (2 * angle + np.sin(2 * angle) - np.pi * np.sin(latitude)) / (2 + 2 * np.cos(2 * angle))

@@ -1,4 +1,4 @@
-"""Everything that the folder of a run holds, read part by part; what is missing or damaged is a sentence."""
+"""Everything that the folder of a run holds, read part by part; a missing or damaged part is a sentence."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ MASK = f"{FOLDER}/{MAP_FILES[2]}"
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """A part of a run, or the sentence that stands in its place.
+    """A part of a run, or the sentence that the page shows instead.
 
-    value : the part; None when there is none.
-    missing : why there is none; empty when there is one.
-    is_damaged : whether it is there and cannot be read.
+    value : the part; None if there is none.
+    missing : why there is none; empty if there is one.
+    is_damaged : whether it exists but cannot be read.
     """
 
     value: T | None
@@ -55,14 +55,14 @@ class Found(Generic[T]):
 
 @dataclass(frozen=True)
 class Evidence:
-    """The parts of a run that a report speaks of.
+    """The parts of a run that a report uses.
 
-    description : what ``run.json`` says.
+    description : the content of ``run.json``.
     settings : the sections of ``settings.toml``.
     events : the lines of the log.
-    frames : a look at the data themselves, which may lie elsewhere by now.
-    loop_density : what the loop of M-TIP has phased on its way.
-    phasing, validation : what ``phasing.json`` and ``validation/validation.json`` say.
+    frames : facts from the data themselves, which may have moved since.
+    loop_density : the density that M-TIP phased in its loop.
+    phasing, validation : the contents of ``phasing.json`` and ``validation/validation.json``.
     """
 
     path: Path
@@ -83,66 +83,66 @@ class Evidence:
 
     @property
     def damages(self) -> list[str]:
-        """Why parts that are there cannot be read, each reason once."""
+        """Why existing parts cannot be read, each reason once."""
         found = (getattr(self, part.name) for part in fields(self))
         return list(dict.fromkeys(one.missing for one in found if isinstance(one, Found) and one.is_damaged))
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
-        """Where the surfaces of the density and of the half maps are cut; none where there is no density."""
+        """The levels of the surfaces of the density and of the half maps; empty without a density."""
         maps = () if self.density.value is None else (self.density.value, *(self.halves.value or ()))
         with ThreadPoolExecutor() as pool:
             return tuple(pool.map(surface_level, [np.asarray(one.values) for one in maps]))
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        """What each step said, in order; none where the log cannot be read."""
+        """The records of the steps, in order; empty if the log cannot be read."""
         steps = [event for event in self.events.value or [] if event["event"] == STEP]
         return [step for step in steps if isinstance(step.get("iteration"), int)]
 
     @property
     def described(self) -> dict[str, Any]:
-        """What ``run.json`` says; empty where it cannot be read."""
+        """The content of ``run.json``; empty if it cannot be read."""
         return self.description.value or {}
 
     @property
     def method_settings(self) -> dict[str, Any]:
-        """The settings of the method of the run; empty where they cannot be read."""
+        """The settings of the method of the run; empty if they cannot be read."""
         section = (self.settings.value or {}).get(str(self.described.get("method", "emc")))
         return section if isinstance(section, dict) else {}
 
     @property
     def given_symmetry(self) -> str:
-        """The symmetry that the intensity was told to have; C1 where none was."""
-        given = str(self.method_settings.get("symmetry", "C1"))  # which may be anything in a damaged file
+        """The symmetry that the settings impose on the intensity; C1 if they impose none."""
+        given = str(self.method_settings.get("symmetry", "C1"))  # may be anything in a damaged file
         return "C1" if given == AUTO_SYMMETRY else given
 
     @property
     def symmetry(self) -> str:
-        """The symmetry that the intensity has: given, or found in the frames, as the last step tells it."""
+        """The symmetry of the intensity: given, or found in the frames according to the last step."""
         told = [step["symmetry"] for step in self.steps if isinstance(step.get("symmetry"), str)]
         return told[-1] if told and self.given_symmetry == "C1" else self.given_symmetry
 
     @property
     def known_orientations(self) -> str:
-        """One sentence where orientations were given rather than found; otherwise empty."""
+        """One sentence if orientations were given rather than found; otherwise empty."""
         return known_orientations_in_words(self.method_settings)
 
     @property
     def input(self) -> dict[str, Any]:
-        """The data that the run was begun with; empty where that is not known."""
+        """The data that the run was begun with; empty if that is not known."""
         given = self.described.get("input")
         return given if isinstance(given, dict) else {}
 
 
 def gather(path: Path) -> Evidence:
-    """Read the run in a folder; only a folder that holds no run at all is refused."""
+    """Read the run in a folder; only a folder without any run is an error."""
     directory = RunDirectory(path)
     if not directory.is_run:
-        directory.describe()  # says what the folder is instead
+        directory.describe()  # raises an error that says what the folder is instead
     description = find(directory.describe, "")
     described = description.value or {}
-    with ThreadPoolExecutor() as pool:  # checksums, and maps that are unpacked
+    with ThreadPoolExecutor() as pool:  # checksums and unpacking of maps take time
 
         def beside(read: Callable[[], T | None], otherwise: str) -> Callable[[], Found[T]]:
             return pool.submit(lambda: find(read, otherwise)).result
@@ -158,13 +158,13 @@ def gather(path: Path) -> Evidence:
         )
         orientations = beside(
             partial(_existing, directory.orientations, read_orientations),
-            "Nothing is known of single frames yet; that comes with the first step.",
+            "Nothing is known about single frames yet; that comes with the first step.",
         )
         density = beside(
             partial(_existing, path / DENSITY_MRC, _real_volume),
             "There is no density yet: run orienteer phase.",
         )
-        loop_density = beside(partial(_loop_density, path), "The loop has phased nothing.")
+        loop_density = beside(partial(_loop_density, path), "The loop has not phased anything.")
         support = beside(partial(_existing, path / SUPPORT, _real_volume), "No support was kept.")
         phasing = beside(partial(_phasing, path), "There is no density yet: run orienteer phase.")
         halves = beside(partial(_half_maps, path), "There are no half maps: orienteer validate makes them.")
@@ -176,9 +176,9 @@ def gather(path: Path) -> Evidence:
 
 
 def find(read: Callable[[], T | None], otherwise: str) -> Found[T]:
-    """The part that is read, or why it cannot be.
+    """Read a part; if it cannot be read, say why.
 
-    otherwise : the sentence for a part that is simply not there.
+    otherwise : the sentence for a part that does not exist.
     """
     try:
         value = read()
@@ -202,14 +202,12 @@ def _settings(directory: RunDirectory) -> dict[str, Any] | None:
 def _events(directory: RunDirectory) -> list[dict[str, Any]] | None:
     events = read_events(directory.events)
     if not events and directory.events.exists():
-        raise FileError(
-            directory.events, "holds no line that can be read.", "Copy the folder of the run again."
-        )
+        raise FileError(directory.events, "holds no readable line.", "Copy the folder of the run again.")
     return events or None
 
 
 def _real_volume(path: Path) -> Volume:
-    """A map of real space that has something in it."""
+    """A map in real space that has at least one voxel with a value."""
     volume = open_volume(path, space="real")
     values = np.asarray(volume.values)
     if not np.isfinite(values).any():
@@ -218,7 +216,7 @@ def _real_volume(path: Path) -> Volume:
 
 
 def _loop_density(path: Path) -> Volume | None:
-    """The density that M-TIP has on its way; of several states, that of the first."""
+    """The density that M-TIP phased in its loop; if there are several states, that of the first."""
     names = (path / f"{LOOP_DENSITY}.mrc", path / f"{LOOP_DENSITY}_1.mrc")
     return next((_real_volume(name) for name in names if name.exists()), None)
 

@@ -1,4 +1,4 @@
-"""Figures of the page: a drawing, what it shows, and files of it for a paper."""
+"""Figures of the page: a drawing, its caption, and links that save it for a paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orienteer.report.words import sentence, with_angstrom
 def figure(name: str, svg: Markup, *caption: Content, table: str = "") -> Markup:
     """A drawing with its caption and links that save it.
 
-    name : of the files, and the id of the figure.
+    name : the name of the saved files, and the id of the figure.
     table : its numbers as CSV.
     """
     links = [_download(f"{name}.svg", standalone(svg), "image/svg+xml", "SVG")]
@@ -23,7 +23,7 @@ def figure(name: str, svg: Markup, *caption: Content, table: str = "") -> Markup
 
 
 def chart_figure(chart: Chart, *caption: Content) -> Markup | None:
-    """The figure of a chart; None when there is nothing to draw."""
+    """The figure of a chart; None if there is nothing to draw."""
     if not has_something(chart):
         return None
     return figure(chart.name, draw_chart(chart), *caption, table=chart_table(chart))
@@ -36,12 +36,12 @@ def figures(*parts: Markup | None) -> Markup:
 
 
 def missing(words: str) -> Markup:
-    """The sentence that stands in the place of a part."""
+    """The sentence that the page shows instead of a missing part."""
     return element("p", words, class_="missing")
 
 
 def remarks(sentences: list[str]) -> Markup:
-    """What else a reader has to know, as a list; nothing for none."""
+    """Further remarks as a list; empty if there are none."""
     points = [element("li", sentence(with_angstrom(words))) for words in sentences]
     return element("ul", *points) if points else Markup()
 

@@ -1,4 +1,4 @@
-"""A look at the data of a run: photons per frame, their mean, and whether they still are what was used."""
+"""Facts from the data of a run: photons per frame, mean frame, and whether the data are unchanged."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from orienteer.source.opening import open as open_source
 from orienteer.source.summary import blocks_to_look_at, summarise
 
 N_FRAMES = 2000  # enough for a mean to 1 % and a histogram
-_MOST_PIXELS = 200_000_000  # of all frames that are read; large frames are looked at in smaller number
+_MOST_PIXELS = 200_000_000  # of all frames that are read: of large frames, fewer are read
 _BLOCK_PIXELS = 20_000_000
 TRUTH = "truth_"
 
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """What was seen in some of the frames.
+    """What a sample of the frames shows.
 
-    photons : (M,) photons of each frame that was looked at, outside of masks.
+    photons : (M,) photons of each frame of the sample, on unmasked pixels.
     mean : (P,) mean of these frames, in photons per pixel.
-    simulated : whether the data come with a truth, which only a simulation knows.
-    needs_geometry, needs_wavelength : whether they were given beside the file when the run was begun.
+    simulated : whether the data hold true orientations, which only a simulation knows.
+    needs_geometry, needs_wavelength : whether the run was given them apart from the file.
     """
 
     photons: NDArray[np.float64]
@@ -41,9 +41,9 @@ class Frames:
 
 
 def look_at_frames(described: Mapping[str, Any], detector_file: Path) -> Frames | None:
-    """Open the data of a run where they were; None when they came from no file.
+    """Open the data of a run at their recorded path; None if they came from no file.
 
-    Data that have changed since are refused: what they say now says nothing about the run.
+    Data that have changed since are refused, because they no longer describe the run.
 
     detector_file : the detector as the run used it, mask included.
     """
@@ -53,9 +53,9 @@ def look_at_frames(described: Mapping[str, Any], detector_file: Path) -> Frames 
         return None
     if hash_file(Path(path)) != given.get("data"):
         raise FileError(
-            path, "has changed since the run was begun.", "Put back the data that the run was begun with."
+            path, "has changed since the run was begun.", "Restore the data that the run was begun with."
         )
-    with warnings.catch_warnings():  # what the data say was told when the run was begun
+    with warnings.catch_warnings():  # the run printed these warnings when it was begun
         warnings.simplefilter("ignore")
         source = open_source(path)
         own = None if source.detector is None else hash_detector(source.detector)

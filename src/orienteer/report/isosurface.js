@@ -1,6 +1,6 @@
-// An isosurface that can be turned: a ray per pixel through a 3D texture, in WebGL2 and nothing else.
-// The maps stand in the page as JSON: name, shape, voxel_A, low, high, level, fill and one byte per voxel in base64,
-// x running fastest.  Where WebGL2 is missing the pictures of the page stay as they are.
+// An isosurface that can be turned: one ray per pixel through a 3D texture, in plain WebGL2.
+// The page holds the maps as JSON: name, shape, voxel_A, low, high, level, fill and one byte per voxel in base64,
+// x running fastest.  Without WebGL2 the page shows only its pictures.
 "use strict";
 (() => {
   const VERTEX = `#version 300 es
@@ -122,7 +122,7 @@
       gl.useProgram(shaders);
       gl.bindTexture(gl.TEXTURE_3D, textures[chosen]);
       gl.uniform2f(place("canvas"), width, height);
-      // The rows of the rotation are its columns for WebGL, which turns it round: from the eye to the particle.
+      // WebGL reads the rows as columns, which transposes the rotation: now it maps the eye's axes to the particle's.
       gl.uniformMatrix3fv(place("turn"), false, turned);
       gl.uniform3f(place("half_box"), ...edges.map((edge) => edge / longest));
       gl.uniform3f(place("voxel"), ...map.shape.map((n) => 1 / n));
@@ -163,7 +163,7 @@
       if (!before) return;
       if (touches.size === 1) {
         turnBy((event.clientX - before.clientX) * 0.01, (event.clientY - before.clientY) * 0.01);
-      } else {  // two fingers: nearer to or farther from the other one
+      } else {  // two fingers: the change of their distance zooms
         const other = [...touches.values()].find((touch) => touch.pointerId !== event.pointerId);
         const apart = (touch) => Math.hypot(touch.clientX - other.clientX, touch.clientY - other.clientY) + 1;
         zoomBy(apart(event) / apart(before));
@@ -173,7 +173,7 @@
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"])
       canvas.addEventListener(name, (event) => touches.delete(event.pointerId));
     canvas.addEventListener("wheel", (event) => {
-      if (document.activeElement !== canvas) return;  // the page scrolls until the picture is chosen
+      if (document.activeElement !== canvas) return;  // before the picture has focus, the wheel scrolls the page
       event.preventDefault();
       zoomBy(Math.exp(-0.0012 * event.deltaY));
     }, { passive: false });

@@ -1,7 +1,7 @@
-"""HTML and SVG from Python: whatever is not markup already is escaped when it is put into an element.
+"""HTML and SVG from Python: text is escaped when it is put into an element, unless it is markup already.
 
-Names of samples, files and machines come from outside.  Since only :class:`Markup` goes in as it is, and only
-:func:`element` and :func:`joined` make it, a name can never become a part of the page's own code.
+Names of samples, files and machines come from outside.  Only :class:`Markup` is inserted unescaped, and only
+:func:`element` and :func:`joined` make it, so a name can never become a part of the page's code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
-# Elements that have no end in HTML; SVG shapes are closed all the same.
+# Elements without an end tag in HTML; SVG shapes get an end tag.
 _VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
@@ -27,10 +27,10 @@ Value: TypeAlias = "str | int | float | bool | None"
 
 
 def element(name: str, /, *content: Content, **attributes: Value) -> Markup:
-    """An element with what is in it.
+    """An element with its content.
 
     attributes : ``class_`` stands for ``class``, and underscores for hyphens; True is an attribute without a
-        value, None and False are none at all; numbers are written short.
+        value; None and False leave it out; floats are written with six digits.
 
     >>> element("p", "a < b ", element("b", "c"), class_="note", id=None)
     '<p class="note">a &lt; b <b>c</b></p>'
@@ -44,7 +44,7 @@ def element(name: str, /, *content: Content, **attributes: Value) -> Markup:
 
 
 def joined(content: Iterable[Content], between: str = "") -> Markup:
-    """Several pieces, one after the other; texts among them are escaped.
+    """Several pieces joined; plain texts among them are escaped.
 
     >>> joined(["<a>", element("b", "c")])
     '&lt;a&gt;<b>c</b>'
@@ -53,7 +53,7 @@ def joined(content: Iterable[Content], between: str = "") -> Markup:
 
 
 def escaped(text: str) -> Markup:
-    """The text as it must stand in HTML; characters that no page may hold are shown as a question mark."""
+    """The text escaped for HTML; characters that HTML does not allow become replacement characters."""
     return Markup(html.escape(_UNPRINTABLE.sub("\ufffd", text), quote=True))
 
 

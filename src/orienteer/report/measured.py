@@ -31,13 +31,13 @@ def draw_measured(evidence: Evidence) -> Markup:
     parts.append(facts(_rows(evidence)))
     frames, detector = evidence.frames, evidence.detector
     if frames.missing:
-        parts.append(missing(f"Photons were not counted. {frames.missing}"))
+        parts.append(missing(f"The photons could not be counted. {frames.missing}"))
     if detector.missing:
         parts.append(missing(detector.missing))
     if frames.value is not None:
         looked = counted(len(frames.value.photons), "frame")
         chart = histogram("photons", "Photons per frame", "photons on used pixels", frames.value.photons)
-        shown = chart_figure(chart, f"Photons in {looked}, spread evenly over the data.")
+        shown = chart_figure(chart, f"Photons in {looked}, sampled evenly from the data.")
         parts.append(figures(_mean_frame(frames.value, detector.value, looked), shown))
     return joined(parts)
 
@@ -61,7 +61,7 @@ def wavelength_in_words(evidence: Evidence) -> str:
 
 
 def pixels_in_words(detector: Detector) -> str:
-    """How many pixels may be used for what."""
+    """How many pixels orient and merge, only merge, or are masked."""
     uses = {use: int((detector.mask == use).sum()) for use in PixelUse}
     parts = [f"{uses[PixelUse.ORIENT_AND_MERGE]:,} orient and are merged"]
     if uses[PixelUse.MERGE_ONLY]:
@@ -123,7 +123,7 @@ def _file(given: dict[str, Any]) -> Markup:
 
 
 def _mean_frame(frames: Frames, detector: Detector | None, looked: str) -> Markup | None:
-    """The mean of the frames as the detector shows it."""
+    """The mean of the frames as an image of the detector."""
     if detector is None or len(frames.mean) != detector.n_pixels:
         return None
     mean = np.where(detector.mask == PixelUse.NEVER, np.nan, frames.mean)
@@ -141,5 +141,5 @@ def _mean_frame(frames: Frames, detector: Detector | None, looked: str) -> Marku
     plane = Plane("Mean of the frames", image.T, *ends, "pixels", "pixels")
     words = "The mean of the frames on a logarithmic scale"
     return figure(
-        "mean-frame", draw_planes([plane], colours, words), f"Mean of {looked}; grey is masked or no pixel."
+        "mean-frame", draw_planes([plane], colours, words), f"Mean of {looked}; grey: masked, or no pixel."
     )

@@ -1,4 +1,4 @@
-"""A paragraph on the methods, made from the facts of the run, to write a paper from."""
+"""A draft of the methods paragraph of a paper, made from the facts of the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orienteer.run.states import occupancies_in_words
 
 _NOISE = {
     "poisson": "Poisson statistics of the photons",
-    "negative-binomial": "photon counting with the error of the model itself (negative binomial statistics)",
+    "negative-binomial": "negative binomial statistics, which include the error of the model itself",
     "gaussian": "Gaussian statistics",
 }
 _ITERATIONS = {
@@ -34,7 +34,7 @@ _ITERATIONS = {
 def methods(
     evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None
 ) -> tuple[list[str], list[Reference]]:
-    """The sentences, and the papers that they cite."""
+    """The sentences and the papers that they cite."""
     settings = evidence.method_settings
     said = [evidence.known_orientations, *_data(evidence)]
     cited: list[Reference] = []
@@ -66,7 +66,7 @@ def _data(evidence: Evidence) -> list[str]:
     if detector is not None:
         n_used = int((detector.mask < 2).sum())
         said.append(
-            f"The detector stood {number(detector.distance_m * 1e3, 4)} mm from the sample; {n_used:,} of "
+            f"The detector was {number(detector.distance_m * 1e3, 4)} mm from the sample; {n_used:,} of "
             f"its {counted(detector.n_pixels, 'pixel')} were used."
         )
     if frames is not None and len(frames.photons):
@@ -77,7 +77,7 @@ def _data(evidence: Evidence) -> list[str]:
 
 
 def _how(evidence: Evidence, settings: Mapping[str, Any]) -> str:
-    """The method by its name."""
+    """The name of the method, with its reference."""
     if evidence.described.get("method") != "mtip":
         return f"by expansion, maximisation and compression ({references.EMC.short})"
     phased = "phased in the loop" if settings.get("phasing") is not False else "without phasing in the loop"
@@ -89,8 +89,8 @@ def _symmetry(evidence: Evidence) -> str:
         return f"The symmetry {evidence.given_symmetry} was imposed."
     if evidence.symmetry != "C1":
         return (
-            f"The symmetry {evidence.symmetry} was found in the intensity of the first stage, judged by "
-            "patterns that had no part in it, and imposed from then on."
+            f"The symmetry {evidence.symmetry} was found in the intensity of the first stage, tested on "
+            "patterns that did not contribute to it, and imposed from then on."
         )
     return "No symmetry was imposed."
 
@@ -98,7 +98,7 @@ def _symmetry(evidence: Evidence) -> str:
 def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     described, steps = evidence.described, evidence.steps
     version = as_words(at(described, "versions", "orienteer"))
-    # Settings may leave the number of starts to the run; its steps tell those that there were.
+    # The settings may leave the number of starts to the run, so take it from the steps.
     n_starts = max((step.get("start", 1) for step in steps), default=1)
     n_models = len(evidence.intensities.value or (None,))
     is_found = evidence.symmetry != evidence.given_symmetry and not emc.get("starts")
@@ -129,7 +129,7 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
         said.append("A background was estimated from the patterns and was part of the expected counts.")
     if emc.get("halves") is True:
         done = "has a model of its own" if _knows_all(evidence) else "was oriented by the model of the other"
-        said.append(f"The patterns were parted into two halves, each of which {done}.")
+        said.append(f"The patterns were divided into two halves, each of which {done}.")
     sentinels = as_number(emc.get("sentinels"))
     if sentinels:
         said.append(f"{100 * sentinels:g} % of the patterns were oriented but never merged.")
@@ -145,9 +145,9 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
             f"{number(as_number(last.get('resolution_A')))} Å."
         )
         if emc.get("refine") is True and last.get("finished") and not _knows_all(evidence):
-            said.append("At the end poses were refined off the grid and the patterns merged again.")
+            said.append("At the end, poses were refined off the grid and the patterns were merged again.")
         if last.get("finished") and last.get("reason"):
-            said.append(f"The run ended with this reason: {sentence(str(last['reason']))}")
+            said.append(f"Why the run ended: {sentence(str(last['reason']))}")
     return said
 
 
@@ -160,13 +160,13 @@ def _knows_all(evidence: Evidence) -> bool:
 
 
 def _states(evidence: Evidence, settings: Mapping[str, Any], n_models: int) -> list[str]:
-    """How many states there are, who says so, and how often each occurs."""
+    """How many states there are, how their number was chosen, and how often each occurs."""
     if n_models == 1:
         if settings.get("models") != "auto" or not evidence.steps:
             return []
-        return ["Frames that no model had seen gave no reason for more than one state."]
+        return ["Frames that no model had seen did not support more than one state."]
     who = (
-        "as many as frames that no model had seen tell apart"
+        "as many as frames that no model had seen could distinguish"
         if settings.get("models") == "auto"
         else "a number that was given"
     )
@@ -198,15 +198,15 @@ def _phasing(phasing: PhasingFacts) -> tuple[list[str], list[Reference]]:
     said = [f"The intensity was phased{starts}{seed}{by}{order}."]
     if phasing.n_averaged is not None:
         said.append(
-            f"{counted(phasing.n_averaged, 'start')} that agree were aligned by shift and hand and averaged."
+            f"{counted(phasing.n_averaged, 'start')} that agree were aligned by shift and hand, and averaged."
         )
     if phasing.settings.get("positivity") is True:
-        said.append("The density was taken to be nowhere negative.")
+        said.append("The density was constrained to be nowhere negative.")
     volume = as_number(phasing.settings.get("support_volume_A3"))
     said.append(
         f"The volume of the support was given as {number(volume)} Å³."
         if volume
-        else "The volume of the support was the one that foretells intensities left out best."
+        else "The volume of the support was chosen to best predict intensities that were left out."
     )
     if phasing.prtf_A is not None:
         where = (
@@ -229,8 +229,8 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
     cited = [references.FSC]
     done = "merged at the known orientations" if knows else "oriented, merged"
     said = [
-        "For the resolution the patterns were parted into two half sets by a hash of their event numbers, "
-        f"and each was {done} and phased by itself, with its own random start and support.",
+        "To measure the resolution, the patterns were divided into two half sets by a hash of their event "
+        f"numbers; each was {done} and phased by itself, with its own random start and support.",
     ]
     if validation.too_few_speckles:
         said.append(
@@ -254,10 +254,10 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
             else f"{number(state.resolution_A)} Å{'' if state.is_distinct else ' (as well as with another)'}"
             for state in validation.states
         ]
-        said.append(f"That is state 1; in their order the states agree to {listed(each)}.")
+        said.append(f"This is for state 1; the states in their order agree to {listed(each)}.")
     if validation.run_is_another:
         said.append(
-            "The intensity of all patterns shows other speckles: the resolution is not that of its maps."
+            "The intensity of all patterns shows other speckles: the resolution does not apply to its maps."
         )
     if validation.resolution_A is not None and validation.whole_A is not None:
         said.append(
@@ -265,7 +265,8 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
         )
     if validation.is_corrected:
         said.append(
-            f"What the mask brings in was taken off by randomising phases ({references.RANDOM_PHASES.short})."
+            "The correlation that the mask itself causes was removed by randomising phases "
+            f"({references.RANDOM_PHASES.short})."
         )
         cited.append(references.RANDOM_PHASES)
     if "half_bit" in validation.fsc or "half-bit" in validation.resolutions_A:

@@ -1,4 +1,4 @@
-"""The first lines of a report: what is claimed, and what one must know before one believes it."""
+"""The opening of a report: what is claimed, and what a reader must know before believing it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from orienteer.run.settings_file import is_as_begun
 from orienteer.run.states import missing_models_in_words
 
 NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed."
-# Settings with these words in their names bring in something that the frames did not say.
+# Settings with these words in their names bring in information that is not from the frames.
 _BROUGHT_IN = ("known", "truth", "orientations", "start_", "initial", "model_file", "reference")
 _EXPERIMENT_FILES = ("background_file", "known_orientations_file")
-# The first line of all speaks of these.
+# The first line of the report names these already.
 _SAID_FIRST = "known_orientations_"
 
 
 def claim(validation: ValidationFacts | None, damaged: str = "") -> str:
-    """The resolution in one honest sentence: the one of the validation, where it has one.
+    """The resolution in one honest sentence: that of the validation, if it has one.
 
-    damaged : why a validation that is there cannot be read.
+    damaged : why an existing validation cannot be read.
     """
     if validation is None:
         return f"{damaged} No resolution is claimed." if damaged else NOT_VALIDATED
@@ -50,7 +50,7 @@ def claim(validation: ValidationFacts | None, damaged: str = "") -> str:
 def unusual(
     evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None
 ) -> list[str]:
-    """What is not as a reader would take for granted, one sentence each, the gravest first."""
+    """What a reader would not expect, one sentence each, the most serious first."""
     return [
         *_another(validation),
         *_brought_in(evidence),
@@ -87,7 +87,7 @@ def draw_opening(evidence: Evidence, said: str, warnings: list[str]) -> Markup:
 
 
 def _snapshots(evidence: Evidence) -> str:
-    """The frames that the result was made from, of those that were given."""
+    """The number of frames that made the result, of all that were given, in words."""
     frames, use = evidence.input.get("frames"), frame_use(evidence.orientations.value or {})
     if not isinstance(frames, int):
         return "diffraction snapshots"
@@ -96,13 +96,13 @@ def _snapshots(evidence: Evidence) -> str:
 
 
 def _left_out(evidence: Evidence) -> list[str]:
-    """Many frames that were taken to show something else."""
+    """Say if many frames were left out because they seem to show something else."""
     use = frame_use(evidence.orientations.value or {})
     return [use.words] if use is not None and use.leaves_out_many else []
 
 
 def _another(validation: ValidationFacts | None) -> list[str]:
-    """A run that does not show what its own halves agree on."""
+    """Say if the run does not show what its own halves agree on."""
     if validation is None or not validation.run_is_another:
         return []
     return [
@@ -112,7 +112,7 @@ def _another(validation: ValidationFacts | None) -> list[str]:
 
 
 def _brought_in(evidence: Evidence) -> list[str]:
-    """Orientations, models or truth that were given rather than found."""
+    """Orientations, models or truth that the run was given rather than found."""
     found = []
     for section, values in (evidence.settings.value or {}).items():
         for name, value in values.items() if isinstance(values, Mapping) else ():
@@ -127,12 +127,12 @@ def _brought_in(evidence: Evidence) -> list[str]:
                 "random",
             ):
                 found.append(
-                    f"The run was given something that the frames did not say: {section}.{name} = {value}."
+                    f"The run was given information that is not in its frames: {section}.{name} = {value}."
                 )
     files = evidence.described.get("files")
     for name in files if isinstance(files, Mapping) else ():
         if name not in _EXPERIMENT_FILES and not any(f".{name} " in words for words in found):
-            found.append(f"The run was given a file beside its frames: {name}.")
+            found.append(f"The run was given a file besides its frames: {name}.")
     return found
 
 
@@ -142,11 +142,11 @@ def _from_simulation(evidence: Evidence) -> list[str]:
         return []
     if str(evidence.method_settings.get("known_orientations_column", "")).startswith(TRUTH):
         return ["The frames are simulated, and their true orientations were given to the run."]
-    return ["The frames are simulated. Their true orientations are in the file and were not used."]
+    return ["The frames are simulated. Their true orientations are in the file but were not used."]
 
 
 def _state(evidence: Evidence) -> list[str]:
-    """A run that has not come to its end, or came there by a limit."""
+    """Say if the run has not finished, or ended because of a limit."""
     events = evidence.events.value or []
     turns = [
         event for event in events if event["event"] in ("started", "resumed", "stopped", "failed", "finished")
@@ -163,25 +163,25 @@ def _state(evidence: Evidence) -> list[str]:
         coarse = coarse_agreement_in_words(steps[-1], evidence.method_settings, volumes) if steps else ""
         return [*said, *(with_angstrom(words) for words in (missing, coarse) if words)]
     if last["event"] == "failed":
-        return [f"The run has failed {after}: {sentence(str(last.get('reason', 'no reason is known')))}"]
+        return [f"The run failed {after}: {sentence(str(last.get('reason', 'no reason is known')))}"]
     if last["event"] == "stopped":
-        return [f"The run was stopped {after} and has not come to its end."]
-    return [f"The run has not come to its end; it stands {after}."]
+        return [f"The run was stopped {after} and has not finished."]
+    return [f"The run has not finished; this is its state {after}."]
 
 
 def _noise(evidence: Evidence) -> list[str]:
-    """A model that foretells frames it has not seen no better than a model without any structure."""
+    """Say if the model predicts frames that it has not seen no better than one without any structure."""
     gain = as_number(evidence.steps[-1].get("sentinel_gain_nats")) if evidence.steps else None
     if gain is None or gain > 0:
         return []
     return [
-        "The intensity foretells frames that were never merged no better than its radial mean does: it shows "
-        "nothing but noise."
+        "The intensity predicts frames that were never merged no better than its radial mean does: it shows "
+        "only noise."
     ]
 
 
 def _doubts(phasing: PhasingFacts | None, validation: ValidationFacts | None) -> list[str]:
-    """Densities that do not fit what they were phased from."""
+    """Densities that do not fit the intensities that they were phased from."""
     said = [f"The density: {words}" for words in phasing.remarks] if phasing is not None else []
     said += validation.remarks if validation is not None else []
     return [with_angstrom(re.sub(r"^half_(\d)", r"Half set \1", words)) for words in said if is_doubt(words)]
@@ -195,14 +195,14 @@ def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
         found.append(f"The symmetry {given} was imposed on the intensity, not found.")
     elif symmetry != "C1":
         found.append(
-            f"The symmetry {symmetry} was found in the first intensity, not contradicted by frames that had "
-            "no part in it, and imposed from then on."
+            f"The symmetry {symmetry} was found in the first intensity, not contradicted by frames that did "
+            "not contribute to it, and imposed from then on."
         )
     if phasing is not None and phasing.symmetry not in ("", "C1", symmetry):
         found.append(f"The symmetry {phasing.symmetry} was imposed on the density, not found.")
     models = len(evidence.intensities.value or ())
     if models > 1:
-        how = "as many as the data tell apart" if emc.get("models") == "auto" else "as it was told"
+        how = "as many as the data distinguish" if emc.get("models") == "auto" else "a number that was given"
         found.append(f"The frames were shared among {counted(models, 'model')}, {how}.")
     if emc.get("halves") is False:
         found.append("Frames were oriented by a model that they are part of: noise can look like signal.")
@@ -212,10 +212,12 @@ def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
 def _outdated(
     evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None
 ) -> list[str]:
-    """Files that were changed, or made from others than those that are there now."""
+    """Files that were changed, or made from an earlier version of other files."""
     found = []
     if _has_other_settings(evidence):
-        found.append("settings.toml was changed after the run had begun; what it says now may be wrong.")
+        found.append(
+            "settings.toml was changed after the run had begun; it may not show the settings that were used."
+        )
     if phasing is not None and _is_other(evidence, phasing.run_id, phasing.iteration):
         found.append("The run has changed since it was phased: the density is that of an earlier intensity.")
     if validation is not None and _is_other(evidence, validation.run_id, validation.iteration):
@@ -229,20 +231,20 @@ def _has_other_settings(evidence: Evidence) -> bool:
         return False
     try:
         section = find_method(as_words(described.get("method"))).settings
-    except OrienteerError:  # a method that is not known here
+    except OrienteerError:  # a method that this version does not know
         return False
     return not is_as_begun(settings, section, as_words(described.get("settings_hash")))
 
 
 def _is_other(evidence: Evidence, run_id: str, iteration: int | None) -> bool:
-    """Whether something was made from another run, or from this one at another iteration."""
+    """Whether a result was made from another run, or from another iteration of this one."""
     now = evidence.steps[-1]["iteration"] if evidence.steps else None
     is_other_run = run_id not in ("", evidence.described.get("run_id"))
     return is_other_run or (iteration is not None and now is not None and iteration != now)
 
 
 def _remarks(evidence: Evidence) -> list[str]:
-    """What the run itself has remarked about the data and about its checkpoints."""
+    """The run's own remarks about its data and its checkpoints."""
     events = evidence.events.value or []
     begun = [event for event in events if event["event"] in ("started", "resumed")]
     remarks = begun[-1].get("remarks") if begun else None

@@ -1,4 +1,4 @@
-"""write_report: the whole page about a run, in one file that needs nothing else."""
+"""write_report: the whole page about a run, in one self-contained file."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-
 def write_report(run: Run | str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write ``report.html`` about a run, and a script that opens its maps in ChimeraX.
 
-    The page holds everything in itself and asks no other site for anything.  Parts of the run that are
-    missing or damaged are a sentence in their place; damage is a warning, too.
+    The page is self-contained and loads nothing from other sites.  A sentence replaces each part of the run
+    that is missing or damaged; damage also raises a warning.
 
     run : the run, or its folder.
     out : a folder for the page, the script and copies of the maps; by default that of the run.
@@ -70,7 +70,9 @@ def write_report(run: Run | str | os.PathLike[str], out: str | os.PathLike[str] 
         warnings.warn(words, stacklevel=2)
     folder = home if out is None else Path(out)
     if out is not None and RunDirectory(folder).is_run:
-        raise FileError(folder, "is the folder of a run, whose maps would be lost.", "Give another --out.")
+        raise FileError(
+            folder, "is the folder of a run, whose maps would be overwritten.", "Give another --out."
+        )
     if out is not None:
         _copy_maps(evidence, folder)
     script = _write_script(evidence, folder)
@@ -85,7 +87,7 @@ def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
     """The page as text.
 
     folder : where it will be.
-    script : the name of the ChimeraX script; empty when there is none.
+    script : the name of the ChimeraX script; empty if there is none.
     """
     phasing = _facts_of_phasing(evidence)
     validation = _facts_of_validation(evidence)
@@ -128,7 +130,7 @@ def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        # Whatever is in the page, the browser fetches nothing for it.
+        # Whatever the page holds, the browser loads nothing from elsewhere.
         element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         element("meta", name="generator", content=f"Orienteer {orienteer.__version__}"),
         element("title", title),
@@ -142,14 +144,14 @@ def _section(title: str, name: str, content: Markup) -> Markup:
 
 
 def _own(name: str) -> Markup:
-    """A file of this package that is a part of every page."""
+    """The content of a file of this package, to be put into the page."""
     return Markup(files("orienteer.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def _draw_methods(sentences: list[str]) -> Markup:
     if not sentences:
-        return element("p", "Too little is known of the run to describe the methods.", class_="missing")
-    note = element("p", "Made from the facts of the run; to be checked and shortened.", class_="quiet")
+        return element("p", "Too little is known about the run to describe the methods.", class_="missing")
+    note = element("p", "A draft from the facts of the run: check and shorten it.", class_="quiet")
     return joined([note, element("blockquote", element("p", " ".join(sentences)))])
 
 
@@ -172,7 +174,7 @@ def _facts_of_validation(evidence: Evidence) -> ValidationFacts | None:
 
 
 def _copy_maps(evidence: Evidence, folder: Path) -> None:
-    """Copies of the maps in another folder, laid out as in the run."""
+    """Copy the maps to another folder, laid out as in the run."""
     if folder.exists() and not folder.is_dir():
         raise FileError(folder, "is a file, not a folder for a report.", "Give the path of a folder.")
     names = [
@@ -196,7 +198,7 @@ def _copy_maps(evidence: Evidence, folder: Path) -> None:
 
 
 def _write_script(evidence: Evidence, folder: Path) -> str:
-    """The ChimeraX script beside the maps; an old one that would open nothing is removed."""
+    """Write the ChimeraX script beside the maps; without a density, remove an old script."""
     density = evidence.density.value
     if density is None:
         (folder / chimerax.NAME).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What ``phasing.json`` says about a density, as the report needs it."""
+"""The facts of ``phasing.json`` that the report uses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ARBITRARY = "arbitrary units"
 
 @dataclass(frozen=True)
 class PhasingFacts:
-    """Facts of phase retrieval; None and empty for what the file does not say.
+    """Facts of phase retrieval; None or empty if the file does not hold them.
 
     prtf_q_inv_A, prtf : repeatability of the phases by shell; prtf_A : where it falls below 1/e.
     n_starts, n_averaged : random starts, and those of the winning cluster, which were averaged.
     cluster_sizes : starts in each cluster, the winner first.
-    free_log_likelihood : of voxels that were left out, for the winning cluster.
-    weak_modes : what unmeasured voxels leave open, in words.
-    unit : of the density, short.
+    free_log_likelihood : of the winning cluster, on voxels that were left out of phasing.
+    weak_modes : what unmeasured voxels leave undetermined, in words.
+    unit : of the density, abbreviated.
     settings : the ``[phase]`` section as it was used.
     run_id, iteration : of the run whose intensity was phased.
     """
@@ -48,12 +48,12 @@ class PhasingFacts:
 
     @property
     def symmetry(self) -> str:
-        """The point group that was imposed on the density; empty when nobody says."""
+        """The point group that was imposed on the density; empty if the file does not say."""
         return as_words(self.settings.get("symmetry"))
 
 
 def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
-    """The facts in what ``phasing.json`` says."""
+    """The facts in the content of ``phasing.json``."""
     clusters = as_tables(said.get("clusters"))
     settings = said.get("settings")
     return PhasingFacts(
@@ -82,7 +82,7 @@ def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
 
 
 def _short(unit: str) -> str:
-    """A unit as it fits beside an axis.
+    """A unit short enough for the label of an axis.
 
     >>> _short("electrons / A^3"), _short("arbitrary, 1 is the mean inside the support")
     ('electrons/Å³', 'arbitrary units')

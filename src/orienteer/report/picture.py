@@ -1,4 +1,4 @@
-"""Pictures with scales: planes of a volume, a frame of the detector, a map of directions; one row of them."""
+"""Pictures with scales, in a row: planes of a volume, a frame of the detector."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Colours:
     """How values become colours.
 
     low, high : values of the first and the last colour.
-    label : what the colour bar says.
-    smooth : whether values are interpolated between pixels; single ones are to be seen otherwise.
+    label : of the colour bar.
+    smooth : whether to interpolate between pixels; otherwise single pixels are visible.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Colours:
     smooth: bool = False
 
     def shares(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Where each value stands between low and high; what has no logarithm stands at low."""
+        """Position of each value between low (0) and high (1); values without a logarithm are at low."""
         if not self.logarithmic:
             return np.asarray((values - self.low) / (self.high - self.low))
         known = np.where(np.isnan(values), np.nan, np.maximum(values, self.low))
@@ -61,7 +61,7 @@ class Colours:
 def draw_planes(planes: Sequence[Plane], colours: Colours, words: str) -> Markup:
     """Pictures side by side with one colour bar for all.
 
-    words : what they show, for those who do not see it.
+    words : what they show, for screen readers.
     """
     sizes = [_size(plane) for plane in planes]
     height = _TOP + max(size[1] for size in sizes) + _BOTTOM
@@ -76,14 +76,14 @@ def draw_planes(planes: Sequence[Plane], colours: Colours, words: str) -> Markup
 
 
 def _size(plane: Plane) -> tuple[float, float]:
-    """Width and height of a picture in pixels, the longer one of the set length."""
+    """Width and height of a picture in pixels; the longer one is SIDE."""
     spans = [_pixels(*ends, n) for ends, n in zip((plane.right, plane.up), plane.values.shape, strict=True)]
     lengths = [abs(span[1] - span[0]) for span in spans]
     return SIDE * lengths[0] / max(lengths), SIDE * lengths[1] / max(lengths)
 
 
 def _pixels(first: float, last: float, n: int) -> tuple[float, float]:
-    """Where the outer edges of the first and last pixel lie."""
+    """Coordinates of the outer edges of the first and last pixel."""
     half = (last - first) / (2 * (n - 1)) if n > 1 else 0.5
     return first - half, last + half
 
@@ -105,7 +105,7 @@ def _draw_plane(plane: Plane, colours: Colours, left: float, width: float, tall:
 
 
 def _finer(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Values without a gap on about as many pixels as the picture has, by splines."""
+    """Values without gaps, interpolated by splines to about as many pixels as the picture has."""
     factor = -(-SIDE // max(values.shape))
     if factor <= 1 or min(values.shape) < 2:
         return values
@@ -113,7 +113,7 @@ def _finer(values: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def image(png: bytes, left: float, top: float, width: float, height: float, smooth: bool) -> Markup:
-    """A PNG in a drawing, as large as told."""
+    """A PNG in a drawing, with the given place and size."""
     return element(
         "image",
         href=data_link(png, "image/png"),
@@ -127,7 +127,10 @@ def image(png: bytes, left: float, top: float, width: float, height: float, smoo
 
 
 def colour_bar(colours: Colours, left: float, top: float, tall: float, room: float) -> list[Markup]:
-    """The colour bar with its ticks and its name, which ends so far from its left edge."""
+    """The colour bar with its ticks and its label.
+
+    room : width of all of it, from the left edge of the bar.
+    """
     y = Scale(colours.low, colours.high, top + tall, top, colours.logarithmic)
     ramp = as_entries(np.linspace(1, 0, 200)[:, None])
     parts = [image(encode_png(ramp, palette_of(colours.name)), left, top, _BAR_WIDTH, tall, True)]

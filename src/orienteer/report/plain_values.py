@@ -1,4 +1,4 @@
-"""Values out of JSON that others have written: of the kind that is wanted, or None."""
+"""Values from JSON files that may hold anything: the wanted type, or None or empty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def at(tree: Any, *names: str) -> Any:
-    """What stands below these names; None where there is no such thing.
+    """The value below these names; None if there is none.
 
     >>> at({"a": {"b": 3}}, "a", "b"), at({"a": 1}, "a", "b")
     (3, None)
@@ -19,7 +19,7 @@ def at(tree: Any, *names: str) -> Any:
 
 
 def as_number(value: Any) -> float | None:
-    """The value when it is a finite number.
+    """The value if it is a finite number.
 
     >>> as_number(2), as_number("2"), as_number(True), as_number(float("inf")), as_number(10**400)
     (2.0, None, None, None, None)
@@ -34,7 +34,7 @@ def as_number(value: Any) -> float | None:
 
 
 def as_numbers(value: Any) -> list[float | None]:
-    """The numbers of a list; None for those that are none.
+    """The entries of a list as numbers; None for entries that are not numbers.
 
     >>> as_numbers([1, None, "x"]), as_numbers("12")
     ([1.0, None, None], [])
@@ -43,13 +43,13 @@ def as_numbers(value: Any) -> list[float | None]:
 
 
 def as_count(value: Any) -> int | None:
-    """The value when it is a whole number that counts something."""
+    """The value if it is a whole number, 0 or more."""
     number = as_number(value)
     return int(number) if number is not None and number >= 0 and number == int(number) else None
 
 
 def as_tables(value: Any) -> list[Mapping[str, Any]]:
-    """The tables of a list: whatever in it has names and values.
+    """The entries of a list that are tables of names and values.
 
     >>> as_tables([{"a": 1}, 3]), as_tables(3)
     ([{'a': 1}], [])
@@ -58,12 +58,12 @@ def as_tables(value: Any) -> list[Mapping[str, Any]]:
 
 
 def as_words(value: Any) -> str:
-    """The value when it is a text."""
+    """The value if it is a text; otherwise empty."""
     return value if isinstance(value, str) else ""
 
 
 def as_texts(value: Any) -> list[str]:
-    """The texts of a list.
+    """The entries of a list that are texts and not empty.
 
     >>> as_texts(["a", 3, ""]), as_texts("a")
     (['a'], [])

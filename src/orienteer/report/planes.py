@@ -11,7 +11,7 @@ from orienteer.volume.volume import Volume
 
 PAIRS = (("x", "y"), ("x", "z"), ("y", "z"))
 _MARGIN = 0.12  # of a particle's extent, left free around it
-_LEAST_SHARE = 0.1  # of the largest value, above which there is particle and not its ringing
+_LEAST_SHARE = 0.1  # of the largest value; below it may be ringing rather than particle
 
 
 def draw_intensity(volume: Volume, name: str) -> Markup:
@@ -46,7 +46,7 @@ def draw_projections(volume: Volume, unit: str) -> Markup:
 
 
 def cropped(volume: Volume) -> Volume:
-    """The part of a density in which there is something, with a margin; the same length along each axis."""
+    """The part of a density that holds the particle, with a margin; the same length along each axis."""
     values = np.nan_to_num(np.asarray(volume.values))
     there = np.argwhere(values > _LEAST_SHARE * values.max()) if values.max() > 0 else np.zeros((0, 3))
     if not len(there):
@@ -65,7 +65,7 @@ def cropped(volume: Volume) -> Volume:
 
 
 def _linear(values: NDArray[np.float64], label: str) -> Colours:
-    """Colours from nothing to the largest value; from the smallest one where much lies below zero."""
+    """Colours from 0 to the largest value, or from the smallest value if it is far below 0."""
     high = float(np.percentile(values, 99.95)) or float(values.max()) or 1.0
     high = high if high > 0 else 1.0
     low = float(values.min())
@@ -81,7 +81,7 @@ def _centre_planes(volume: Volume) -> list[Plane]:
         across = _across(right, up)
         index = centre[across]
         place = coordinates[across][index]
-        # Voxel sizes are no round numbers: the centre may lie at 1e-14.
+        # Voxel sizes are not round numbers, so the centre may be at 1e-14 instead of 0.
         place = 0.0 if abs(place) < 1e-6 * volume.voxel_size[0] else float(f"{place:.3g}")
         title = f"{across} = {place:g} {unit}".replace("-", "−")
         planes.append(_plane(volume, np.take(values, index, axis="xyz".index(across)), right, up, title))

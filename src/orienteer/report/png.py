@@ -1,4 +1,4 @@
-"""Arrays as PNG, inside of the page: a palette with 256 colours, or red, green, blue and opacity."""
+"""Arrays as PNG inside the page: a palette with 256 colours, or red, green, blue and opacity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PALETTE, _RGBA = 3, 6
-NOTHING = 255  # the palette's entry for what has no value: grey
+NOTHING = 255  # the palette's entry for missing values: grey
 
 
 def encode_png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8] | None = None) -> bytes:
@@ -38,7 +38,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def data_link(content: bytes, kind: str) -> str:
-    """A file as an address that holds all of it.
+    """A file as a data: address, which contains the whole file.
 
     >>> data_link(b"hi", "text/plain")
     'data:text/plain;base64,aGk='
@@ -48,7 +48,7 @@ def data_link(content: bytes, kind: str) -> str:
 
 @cache
 def palette_of(colours: str) -> NDArray[np.uint8]:
-    """(256, 3) colours of a map of matplotlib; the last one is grey, for what has no value."""
+    """(256, 3) colours of a colour map of matplotlib; the last one is grey, for missing values."""
     import matplotlib
 
     table = np.asarray(matplotlib.colormaps[colours](np.linspace(0, 1, NOTHING))[:, :3])
@@ -56,6 +56,6 @@ def palette_of(colours: str) -> NDArray[np.uint8]:
 
 
 def as_entries(shares: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Entries of the palette for shares between 0 and 1; NaN is the one for no value."""
+    """Entries of the palette for shares between 0 and 1; NaN becomes the entry for missing values."""
     entries = np.rint(np.clip(np.nan_to_num(shares), 0, 1) * (NOTHING - 1))
     return np.where(np.isnan(shares), NOTHING, entries).astype(np.uint8)

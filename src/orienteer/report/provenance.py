@@ -1,4 +1,4 @@
-"""The section on where everything comes from: settings, seeds, versions, machine, files and commands."""
+"""The sections on origin: settings, seeds, versions, machine, files and commands."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def draw_origin(
 ) -> Markup:
     """Seeds, versions, machine and times.
 
-    made : when, and by which version, the page was made.
+    made : when the page was made, and by which version.
     """
     described = evidence.described
     machine, versions = described.get("machine"), described.get("versions")
@@ -115,11 +115,11 @@ def draw_origin(
 
 
 def draw_commands(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
-    """The command lines that make everything again."""
+    """The command lines that repeat everything."""
     lines = commands(evidence, phasing)
     parts = [element("pre", element("code", "\n".join(lines)))]
     if not evidence.input.get("path"):
-        parts.append(element("p", "The data came from no file: put in their path for DATA.", class_="quiet"))
+        parts.append(element("p", "The data came from no file: replace DATA by their path.", class_="quiet"))
     return joined(parts)
 
 
@@ -127,7 +127,7 @@ def draw_files(folder: Path, evidence: Evidence, script: str) -> Markup:
     """The files beside the page.
 
     folder : where the page is.
-    script : the name of the ChimeraX script; empty when there is no density.
+    script : the name of the ChimeraX script; empty if there is no density.
     """
     rows: list[tuple[str, Content]] = []
     if script:

@@ -9,7 +9,7 @@ from orienteer.report.markup import Markup, element
 
 @dataclass(frozen=True)
 class Reference:
-    """A paper: as a text cites it, and where it stands."""
+    """A paper: its short citation, full reference and DOI (empty if it has none)."""
 
     short: str
     full: str
@@ -79,7 +79,7 @@ DIFFERENCE_MAP = Reference(
 
 
 def draw_references(references: list[Reference]) -> Markup:
-    """The list; a paper stands in it once."""
+    """The list of papers, each once."""
     points = []
     for reference in dict.fromkeys(references):
         link = (

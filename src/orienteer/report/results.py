@@ -29,16 +29,16 @@ from orienteer.run.frame_use import frame_use
 
 MOST_MODELS = 4
 _CAPTIONS = {
-    "log-likelihood": "Mean over the frames of ln P(frame | model) over all poses; while the temperature "
-    "is above 1, a lower bound. It jumps where other pixels are used.",
+    "log-likelihood": "ln P(frame | model) over all poses, averaged over the frames; while the temperature "
+    "is above 1, a lower bound. It jumps when other pixels are used.",
     "change": "Relative change of the intensity from one iteration to the next.",
-    "temperature": "Of the scores; 1 is the likelihood itself. It stays as high as the grid of orientations "
-    "asks for.",
-    "resolution": "Where the correlation of the halves inside of the run falls below 0.5, and how far the "
-    "data reach that orient.",
+    "temperature": "Scores are divided by it; 1 is the likelihood itself. It stays as high as the grid of "
+    "orientations requires.",
+    "resolution": "Where the correlation of the two halves of the run falls below 0.5, and how far the "
+    "pixels reach that orient frames.",
     "poses": "Median angle between the poses that the two halves give to frames that neither has merged.",
     "radial-mean": "Mean over all directions, at mean fluence.",
-    "half-correlation": "These halves orient each other, so this is no independent measure of resolution.",
+    "half-correlation": "Each half is oriented by the other, so this is not an independent resolution.",
 }  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def draw_iterations(evidence: Evidence) -> Markup:
     """How the run went."""
     steps = evidence.steps
     if not steps:
-        said = missing(evidence.events.missing or "Not one iteration is done yet.")
+        said = missing(evidence.events.missing or "No iteration is done yet.")
         return joined([said, _draw_frames(evidence)])
     last = steps[-1]
     radial = last.get("radial")
@@ -54,7 +54,7 @@ def draw_iterations(evidence: Evidence) -> Markup:
     if isinstance(radial, Mapping):
         charts += radial_charts(radial, as_number(last.get("agrees_to_A")))
     dotted = element(
-        "p", "Dotted vertical lines: another random start, or a finer stage, began.", class_="quiet"
+        "p", "At dotted vertical lines, another random start or a finer stage begins.", class_="quiet"
     )
     drawn = [chart_figure(chart, _CAPTIONS[chart.name]) for chart in charts]
     return joined([facts(_iteration_rows(evidence)), figures(*drawn), dotted, _draw_frames(evidence)])
@@ -72,29 +72,29 @@ def _iteration_rows(evidence: Evidence) -> list[tuple[str, Content]]:
             f"{last['iteration']:,} in {counted(n_sessions, 'session')}, {time_in_words(seconds)} of work",
         ),
         ("Begun and last written", f"{moment(first.get('time'))}, {moment(events[-1].get('time'))}"),
-        ("Ended because", sentence(str(end.get("reason", ""))) if end else "It has not ended."),
+        ("Why it ended", sentence(str(end.get("reason", ""))) if end else "It has not ended."),
         ("Log-likelihood", with_unit(as_number(last.get("log_likelihood")), "nats per frame", 6)),
-        ("Data that orient reach to", with_unit(as_number(last.get("resolution_A")), "Å")),
-        ("Halves inside of the run agree to", with_unit(as_number(last.get("agrees_to_A")), "Å (0.5)")),
+        ("Pixels that orient frames reach to", with_unit(as_number(last.get("resolution_A")), "Å")),
+        ("The two halves of the run agree to", with_unit(as_number(last.get("agrees_to_A")), "Å (0.5)")),
         ("Orientations searched", number(last.get("n_rotations"))),
         ("Orientations per frame", number(as_number(last.get("perplexity")))),
         ("Photons merged", number(as_number(last.get("photons_merged")))),
     ]
     gain = as_number(last.get("sentinel_gain_nats"))
     if gain is not None:
-        words = f"{number(gain)} nats per frame more than by its radial mean"
-        rows.append(("Frames never merged are likelier by", words))
+        words = f"{number(gain)} nats per frame better than by its radial mean"
+        rows.append(("The model predicts unseen frames", words))
     return rows + _chosen_rows(evidence)
 
 
 def _chosen_rows(evidence: Evidence) -> list[tuple[str, Content]]:
-    """How many frames show the particle, and how many only watched."""
+    """How many frames were left out, and how many are sentinels."""
     use = frame_use(evidence.orientations.value or {})
     if use is None:
         return []
     return [
         ("Frames left out as showing something else", f"{use.left_out:,} of {use.frames:,}"),
-        ("Frames that only watched", f"{use.watched:,}"),
+        ("Frames oriented but never merged (sentinels)", f"{use.watched:,}"),
     ]
 
 
@@ -112,15 +112,15 @@ def _draw_frames(evidence: Evidence) -> Markup:
             if quaternions.ndim == 2 and quaternions.shape[1] == 4
             else None
         )
-    except OrienteerError:  # a symmetry that is none
+    except OrienteerError:  # not the name of a symmetry
         svg = None
     if svg is not None:
-        words = "Equal-area map; 1 is what even coverage would give."
+        words = "Equal-area map; 1 is even coverage."
         words += f" Equivalent directions of {group} count as one." if group != "C1" else ""
         parts.append(figure("directions", svg, words))
     fluence = np.asarray(table.get("fluence", np.zeros(0)), np.float64)
     chart = histogram("fluence", "Fluence of the frames", "fluence (mean 1)", fluence)
-    parts.append(chart_figure(chart, "As found from the frames; relative to the mean."))
+    parts.append(chart_figure(chart, "As estimated from the frames, relative to their mean."))
     flat = None
     if len(fluence) and parts[-1] is None:
         flat = element("p", f"All {counted(len(fluence), 'frame')} have the same fluence.", class_="quiet")
@@ -139,7 +139,7 @@ def draw_intensities(evidence: Evidence) -> Markup:
         step, edge = volume.voxel_size[0], " × ".join(map(str, volume.shape))
         caption = (
             f"{words}: planes through the centre, logarithmic; {edge} voxels of {number(step)} 1/Å. "
-            "Grey was never measured."
+            "Grey: never measured."
         )
         parts.append(figure(name, draw_intensity(volume, words), caption))
     if len(volumes) > MOST_MODELS:
@@ -148,7 +148,7 @@ def draw_intensities(evidence: Evidence) -> Markup:
 
 
 def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
-    """The density: its surface to turn, planes, projections, and what phasing says about it."""
+    """The density: a surface that can be turned, planes, projections, and the facts of phasing."""
     density = evidence.density.value
     if density is None:
         if loop := _draw_loop_density(evidence):
@@ -159,11 +159,11 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
     parts = [draw_surface(density, evidence.halves, unit, evidence.levels)]
     others = [folder.name for folder in sorted(evidence.path.glob("phased_model_*")) if folder.is_dir()]
     if others:
-        words = f"This is state 1; the densities of others are in {listed(others)}."
+        words = f"This is state 1; the densities of other states are in {listed(others)}."
         parts.insert(0, element("p", words, class_="quiet"))
     edge = " × ".join(map(str, density.shape))
     voxels = (
-        f"{edge} voxels of {number(density.voxel_size[0])} Å; what is empty around the particle is cut off."
+        f"{edge} voxels of {number(density.voxel_size[0])} Å; empty space around the particle is cut off."
     )
     parts.append(
         figure("density", draw_density(density, unit), f"Planes through the middle of the particle. {voxels}")
@@ -180,13 +180,13 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
 
 
 def _draw_loop_density(evidence: Evidence) -> list[Markup]:
-    """What the loop itself has phased, where nothing else has."""
+    """The density that the loop of M-TIP phased, if there is no other."""
     density = evidence.loop_density.value
     if density is None:
         return [missing(evidence.loop_density.missing)] if evidence.loop_density.is_damaged else []
     words = (
-        "This density was phased inside of the loop, once in each half, and is the mean of both: a first "
-        "look, with no word on how far its phases repeat. One from many starts comes with orienteer phase."
+        "This density was phased in the loop of M-TIP, once in each half, and is the mean of both: a first "
+        "look that does not show how far its phases repeat. orienteer phase makes one from many starts."
     )
     return [
         element("p", words),
@@ -213,9 +213,9 @@ def _phasing_rows(phasing: PhasingFacts) -> list[tuple[str, Content]]:
     if phasing.support_volume_A3 is not None:
         rows.append(("Volume of the support", with_unit(phasing.support_volume_A3, "Å³")))
     if phasing.weak_modes:
-        rows.append(("What the data leave open", sentence(with_angstrom(phasing.weak_modes))))
+        rows.append(("What the data do not determine", sentence(with_angstrom(phasing.weak_modes))))
     if phasing.background:
-        rows.append(("Flat background taken off", number(phasing.background)))
+        rows.append(("Flat background subtracted", number(phasing.background)))
     source = f", from {phasing.scale_source}" if phasing.unit != ARBITRARY and phasing.scale_source else ""
     rows.append(("Unit of the density", f"{phasing.unit}{source}"))
     if phasing.hand:

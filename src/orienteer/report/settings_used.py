@@ -1,4 +1,4 @@
-"""The settings of each step of a run, which differ from the defaults, and the commands that give them."""
+"""The settings that each step of a run used, and the commands that repeat it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UsedSetting:
     """A setting with its value.
 
     step : the command that used it.
-    default : of this version; None where nobody knows it.
+    default : of this version; None if it does not know the setting.
     """
 
     step: str
@@ -40,7 +40,7 @@ class UsedSetting:
 
 
 def settings_of(evidence: Evidence) -> list[UsedSetting]:
-    """Every setting of every step that was done."""
+    """All settings of all steps that were done."""
     phasing, validation = evidence.phasing.value or {}, evidence.validation.value or {}
     return [
         *_used(RECONSTRUCT, evidence.settings.value),
@@ -71,7 +71,7 @@ def _defaults(section: str) -> dict[str, Any]:
 
 
 def commands(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
-    """The command lines that make the run again, as far as the folder knows."""
+    """The command lines that repeat the run, as far as its folder says."""
     run, used = shlex.quote(str(evidence.path)), settings_of(evidence)
     lines = [" ".join([*_reconstruct(evidence, run), *_overrides(used, RECONSTRUCT)])]
     if phasing is not None:

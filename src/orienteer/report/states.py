@@ -1,4 +1,4 @@
-"""The section on several states: how many frames show each, how surely, and how far each is known."""
+"""The section on several states: frames of each, how sure their assignment is, and the resolutions."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from orienteer.report.plain_values import as_number, as_tables
 from orienteer.report.validation_facts import StateFacts, ValidationFacts
 from orienteer.report.words import number, sentence, with_angstrom
 
-# A frame is sure of its state from this probability on.
+# A frame counts as sure of its state if the probability of that state is at least this.
 _SURE = 0.95
 
 
 def n_states(evidence: Evidence) -> int:
-    """Models that the run has come to; 0 where it has none yet."""
+    """Number of models in the result of the run; 0 if there is none yet."""
     return len(evidence.intensities.value or ())
 
 
 def draw_states(evidence: Evidence, validation: ValidationFacts | None) -> Markup:
-    """The section; only a run of several models has one."""
+    """The section; only a run with several models has one."""
     last = evidence.steps[-1] if evidence.steps else {}
     told = as_tables(last.get("states"))
     table = evidence.orientations.value or {}
     probability = np.asarray(table.get("state_probability", np.zeros((0, 0))), np.float64)
     shown = np.asarray(table.get("model", np.zeros(0)))
     if probability.ndim != 2 or not len(probability) or len(shown) != len(probability):
-        return missing(evidence.orientations.missing or "Nothing is known of the states of single frames.")
+        return missing(evidence.orientations.missing or "Nothing is known about the states of single frames.")
     held = validation.states if validation is not None else []
-    head = ["State", "Frames", "Share", "Sure of it", "Halves inside of the run agree to"]
+    head = ["State", "Frames", "Share", "Sure of it", "The two halves of the run agree to"]
     head += ["Independent halves agree to"] if held else []
     rows = []
     for m in range(probability.shape[1]):
@@ -52,8 +52,8 @@ def draw_states(evidence: Evidence, validation: ValidationFacts | None) -> Marku
     heads = element("tr", *(element("th", words, scope="col") for words in head))
     drawn = element("table", element("thead", heads), element("tbody", *rows))
     words = (
-        f"Sure of it: frames whose state has a probability of {100 * _SURE:g} % and more, over all poses. "
-        "Every frame's state (model) and the probability of each (state_probability) are in orientations.h5."
+        f"Sure of it: frames whose state has a probability of at least {100 * _SURE:g} %, over all poses. "
+        "orientations.h5 holds the state of each frame (model) and all probabilities (state_probability)."
     )
     notes = [sentence(with_angstrom(str(step["note"]))) for step in evidence.steps if step.get("note")]
     parts = [drawn, element("p", words, class_="quiet"), figures(_confidence(probability, shown))]
@@ -64,7 +64,7 @@ def draw_states(evidence: Evidence, validation: ValidationFacts | None) -> Marku
 def _confidence(probability: NDArray[np.float64], shown: NDArray[np.int64]) -> Markup | None:
     own = probability[shown >= 0].max(axis=1)
     chart = histogram("state-confidence", "How surely frames show their state", "probability", own)
-    return chart_figure(chart, "The probability of each frame's likeliest state, whatever its pose.")
+    return chart_figure(chart, "The probability of each frame's likeliest state, over all poses.")
 
 
 def _counts(shown: NDArray[np.int64]) -> list[tuple[str, Content]]:
@@ -76,7 +76,7 @@ def _independent(held: Sequence[StateFacts], m: int) -> str:
     if m >= len(held):
         return "not compared"
     is_doubtful = held[m].resolution_A is not None and not held[m].is_distinct
-    return _to(held[m].resolution_A) + (", but as well with another state" if is_doubtful else "")
+    return _to(held[m].resolution_A) + (", but agrees with another state as well" if is_doubtful else "")
 
 
 def _percent(share: float | None) -> str:

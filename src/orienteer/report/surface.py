@@ -1,4 +1,4 @@
-"""The isosurface of a density: where to cut, how to pack it for the page, and pictures for any browser."""
+"""The isosurface of a density: its level, its packing for the page, and pictures for any browser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import ndimage
 from orienteer.report.planes import cropped
 from orienteer.volume.volume import Volume
 
-SMALLEST_EDGE, LARGEST_EDGE = 64, 96  # voxels along an edge of what the page holds
+SMALLEST_EDGE, LARGEST_EDGE = 64, 96  # voxels along the longest edge of a map in the page
 _DEPTHS = {"x": 0, "y": 1, "z": 2}
 _COLOUR = np.array([0.42, 0.60, 0.82])
 _LIGHT = np.array([-0.45, 0.55, 0.70])  # right, up, towards the eye
@@ -24,7 +24,7 @@ class Packed:
 
     voxels : (n_x, n_y, n_z) uint8; 0 is ``low``, 255 is ``high``.
     voxel_A : edge of a voxel.
-    level : where the surface is cut at first, in the unit of the density.
+    level : of the surface at first, in the unit of the density.
     """
 
     voxels: NDArray[np.uint8]
@@ -35,7 +35,7 @@ class Packed:
 
     @property
     def fill(self) -> float:
-        """How much of the box the surface at ``level`` takes, as seen from its centre: at most 1."""
+        """Diameter of the surface at ``level`` about the box centre over the longest edge; at most 1."""
         above = np.argwhere(self.voxels >= (self.level - self.low) / (self.high - self.low) * 255)
         if not len(above):
             return 1.0
@@ -45,9 +45,10 @@ class Packed:
 
 
 def surface_level(values: NDArray[np.floating]) -> float:
-    """The value that parts particle from surroundings best (Otsu 1979): both vary least about their means.
+    """The value that best separates the particle from its surroundings (Otsu 1979).
 
-    A particle may have a layer of just that value; then the surface goes around it.
+    It minimises the variance within the two groups.  If the particle has a layer of just that density, a
+    lower level is taken, so that the surface goes around the layer.
 
     >>> round(surface_level(np.repeat([0.0, 0.1, 0.9, 1.0], 1000)), 1)
     0.5
@@ -69,35 +70,37 @@ def surface_level(values: NDArray[np.floating]) -> float:
         * (sum_below[both] / n_below[both] - sum_above[both] / n_above[both]) ** 2
     )
     best = np.flatnonzero(between >= between.max() * (1 - 1e-12))
-    # Between two peaks with nothing in between all values part equally well: take the middle.
+    # Between two peaks with nothing in between, all values separate equally well: take the middle.
     return _outside_of_layers(known, float(edges[1:-1][best].mean()))
 
 
 def _outside_of_layers(known: NDArray[np.float64], level: float) -> float:
-    """The level, or one below it where the surface would cut a layer of just that density into shreds.
+    """The level, or a lower one if the surface would cut a layer of just that density into shreds.
 
     A clean surface lies where values change fast, so that few voxels have nearly its value.
     """
     around = float(np.median(known[known < level]))
     width = (level - around) / 10
     levels = np.linspace(level, around + (level - around) / 3, 21)
-    known = known[(known > levels[-1] - width) & (known < level + width)]  # few, and all that can be near one
+    known = known[
+        (known > levels[-1] - width) & (known < level + width)
+    ]  # the few voxels that can be near a level
     n_near = np.array([np.count_nonzero(np.abs(known - one) < width / 2) for one in levels])
     return float(levels[n_near.argmin()]) if n_near[0] > 2 * n_near.min() else level
 
 
 def pack(volume: Volume, level: float | None = None) -> Packed:
-    """A density as the page shows it: what is around the particle cut off, and as many voxels as it takes.
+    """A density as the page shows it: cropped to the particle, with a suitable number of voxels.
 
-    One that is too large becomes coarser.  One of few voxels becomes finer by splines: a density has no
-    detail below two voxels, but a surface drawn straight from voxel to voxel would have corners.
+    A large density becomes coarser.  A small one becomes finer by splines: this adds no detail, but a surface
+    interpolated linearly between voxels would have corners.
     """
     shown = cropped(volume)
     values = np.nan_to_num(np.asarray(shown.values, np.float32))
     factor = float(np.clip(1.0, SMALLEST_EDGE / max(values.shape), LARGEST_EDGE / max(values.shape)))
     factors = [max(2, int(edge * factor)) / edge for edge in values.shape] if factor != 1 else [1.0, 1.0, 1.0]
     if factor < 1:
-        # Blur first, so that what is too fine for the coarser voxels does not turn into patterns.
+        # Blur first: detail too fine for the coarser voxels would cause aliasing.
         values = ndimage.gaussian_filter(values, [0.4 / one for one in factors])
         values = ndimage.zoom(values, factors, order=1, grid_mode=True, mode="nearest")
     elif factor > 1:
@@ -112,8 +115,8 @@ def pack(volume: Volume, level: float | None = None) -> Packed:
 def surface_picture(packed: Packed, along: str, edge: int = _PICTURE) -> NDArray[np.uint8]:
     """The surface seen along an axis, (edge, edge, 4), lit from above on the left.
 
-    Of the two other axes the first runs to the right and the second one up, as in the pictures of planes.  So
-    that the hand of the particle stays, the eye is at +x, at -y or at +z.
+    The first of the other two axes runs to the right and the second one up, as in the pictures of planes.
+    The eye is at +x, -y or +z, which keeps the hand of the particle.
     """
     depth = _DEPTHS[along]
     values = packed.low + packed.voxels.astype(np.float32) / 255 * (packed.high - packed.low)
@@ -127,7 +130,7 @@ def surface_picture(packed: Packed, along: str, edge: int = _PICTURE) -> NDArray
         (np.arange(edge) - (edge - 1) / 2) * length / edge / steps[axis] + (block.shape[axis] - 1) / 2
         for axis in (0, 1)
     ]
-    # Every column of voxels that a pixel looks along: (edge, edge, depth).
+    # The density along the line of sight of each pixel: (edge, edge, depth).
     columns = np.tensordot(_between(places[0], block.shape[0]), block - packed.low, 1)
     columns = (
         np.tensordot(_between(places[1], block.shape[1]), columns, (1, 1)).transpose(1, 0, 2) + packed.low
@@ -142,7 +145,7 @@ def surface_picture(packed: Packed, along: str, edge: int = _PICTURE) -> NDArray
 
 
 def _between(places: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """(P, n) shares of n voxels at places between them; none of any outside."""
+    """(P, n) weights of linear interpolation at P places among n voxels; 0 outside."""
     return np.asarray(np.clip(1 - np.abs(places[:, None] - np.arange(n)), 0, 1))
 
 
@@ -153,7 +156,7 @@ def _shaded(
     steps: list[float],
     packed: Packed,
 ) -> NDArray[np.uint8]:
-    """Colours of a surface from its slopes; far parts are darker."""
+    """Colours of the surface from its normals; far parts are darker."""
     seen = points[:, hit]
     smooth = ndimage.gaussian_filter(block, 0.7)
     slopes = []

@@ -1,7 +1,7 @@
-"""Small vector drawings: a frame with two scales, into which charts and pictures are put.
+"""Small vector drawings: a frame with two scales, to hold charts and pictures.
 
-Texts stay texts.  Ink takes the colour of the text around it and curves take theirs from the page, so that
-one drawing serves light and dark pages; :func:`standalone` fixes the light ones for a file of its own.
+Texts stay texts.  Lines take the colour of the surrounding text and curves take theirs from the page, so that
+one drawing serves light and dark pages; :func:`standalone` fixes the light colours for a separate file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from orienteer.plot.ticks import linear_ticks, log_ticks
 from orienteer.report.markup import Content, Markup, element
 
-# A palette that colour-blind readers can tell apart, on white; the page has its own for dark.
+# A palette for colour-blind readers, on white; the page has its own on dark.
 COLOURS = ("#0b5fa5", "#c2410c", "#0f766e", "#7e22ce", "#a16207", "#be185d")
 FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 FONT_SIZE = 12
@@ -23,7 +23,7 @@ _VARIABLE = re.compile(r"var\(--[a-z0-9-]+,\s*([^)]+)\)")
 
 
 def ink(number: int) -> str:
-    """The colour of curve 1, 2, ... as CSS knows it, with the light one where no page says otherwise.
+    """The colour of curve 1, 2, ... as a CSS variable; the light colour is the fallback.
 
     >>> ink(1), ink(7)
     ('var(--curve-1, #0b5fa5)', 'var(--curve-1, #0b5fa5)')
@@ -34,9 +34,9 @@ def ink(number: int) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to pixels.
+    """Maps values to pixels.
 
-    low, high : values at the ends; begin, end : pixels there.
+    low, high : values at the ends; begin, end : their pixels.
     """
 
     low: float
@@ -66,7 +66,7 @@ class Scale:
 
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
-    """Tick labels with as many digits as it takes to tell them apart.
+    """Tick labels with as many digits as needed to distinguish them.
 
     >>> tick_words([0.0, 0.005, 0.01]), tick_words([-1000.0, 20000.0])
     (['0', '0.005', '0.01'], ['−1,000', '20,000'])
@@ -84,7 +84,7 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", **attributes: str | float | None) -> Markup:
-    """A line of text that begins, is centred or ends at a point; ``y`` is its base line."""
+    """A line of text that starts, is centred or ends at a point; ``y`` is its baseline."""
     return element("text", words, x=round(x, 1), y=round(y, 1), text_anchor=anchor, **attributes)
 
 
@@ -95,14 +95,14 @@ def line(x1: float, y1: float, x2: float, y2: float, style: str) -> Markup:
 
 
 def text_width(words: str, size: float = FONT_SIZE) -> float:
-    """About how wide a text is, in pixels: without a browser, nobody knows better."""
+    """Estimated width of a text in pixels; the exact one depends on the browser's font."""
     return len(words) * _CHARACTER * size / FONT_SIZE
 
 
 def drawing(width: float, height: float, words: str, content: Sequence[Content]) -> Markup:
     """A whole drawing.
 
-    words : what it shows, for those who do not see it.
+    words : what it shows, for screen readers.
     """
     return element(
         "svg",
@@ -121,7 +121,7 @@ def drawing(width: float, height: float, words: str, content: Sequence[Content])
 
 
 def window(left: float, top: float, width: float, height: float, content: Sequence[Content]) -> Markup:
-    """What lies within a rectangle, cut off at its edges; places in it count from those of the drawing."""
+    """Content clipped to a rectangle; its coordinates are those of the drawing."""
     place = {"x": left, "y": top, "width": width, "height": height}
     return element("svg", *content, viewBox=f"{left:g} {top:g} {width:g} {height:g}", **place)
 
@@ -139,8 +139,8 @@ def axes(
     """The frame of a plot with its ticks, their labels and the names of the axes.
 
     x, y : the scales; ``y`` begins at the bottom.
-    most : ticks along each of them.
-    whole_x : x counts something, so ticks stand at whole numbers only.
+    most : largest number of ticks along x and y.
+    whole_x : x counts something, so its ticks are whole numbers only.
     """
     thin, faint = "stroke:currentColor;stroke-width:1", "stroke:currentColor;stroke-width:1;opacity:.14"
     parts: list[Markup] = []
@@ -176,6 +176,6 @@ def axes(
 
 
 def standalone(svg: Markup) -> str:
-    """The drawing as a file of its own: black ink, light colours, no variables of a page."""
+    """The drawing as a separate file: black lines, light colours, no CSS variables."""
     fixed = _VARIABLE.sub(r"\1", svg).replace("<svg ", '<svg style="color:#000" ', 1)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{fixed}\n'

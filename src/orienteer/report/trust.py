@@ -1,4 +1,4 @@
-"""The section on how far to trust the result: half sets, phases, frames that only watched, directions."""
+"""The section on how far to trust the result: half sets, phases, sentinels, directions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import number
 from orienteer.validate.half_maps import CURVES
 
-# Of each curve: words, colour, and whether it is dashed.
+# Label and colour of each curve, and whether it is dashed.
 _LOOKS = (
     ("corrected for the mask", 1, False),
     ("masked", 2, False),
@@ -50,28 +50,28 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
     rows: list[tuple[str, Content]] = []
     edge = max((q for q in facts.q_inv_A if q is not None), default=0.0)
     for name, resolution_A in facts.resolutions_A.items():
-        words = "the halves agree nowhere" if resolution_A is None else f"{number(resolution_A)} Å"
+        words = "the halves do not agree" if resolution_A is None else f"{number(resolution_A)} Å"
         if resolution_A is not None and edge and 1 / resolution_A >= edge * (1 - 1e-6):
             words += " or better (edge of the data)"
         if resolution_A is not None and facts.too_few_speckles:
             words += ", on too few speckles"
-        elif resolution_A is not None and facts.resolution_A is None:  # as the densities of noise do
+        elif resolution_A is not None and facts.resolution_A is None:  # even densities of noise agree in it
             words += ", in the radial mean only"
         rows.append((f"Resolution by FSC {name}" if name[:1] == "0" else f"Resolution by {name}", words))
     if facts.half_frames:
         rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
     if facts.intensity_A is not None:
-        rows.append(("The speckles of both agree to", f"{number(facts.intensity_A)} Å"))
+        rows.append(("The speckles of the half sets agree to", f"{number(facts.intensity_A)} Å"))
     if facts.whole_A is not None or facts.run_is_another:
         words = "nothing" if facts.whole_A is None else f"{number(facts.whole_A)} Å"
-        rows.append(("Those of the run agree with them to", words))
+        rows.append(("The speckles of the run agree with them to", words))
     if facts.sentinel_deg is not None:
         frames = (
             ""
             if facts.n_sentinels is None
             else f" of {counted(facts.n_sentinels, 'frame')} that neither has seen"
         )
-        chance = "" if facts.chance_deg is None else f"; by chance it would be {number(facts.chance_deg)}"
+        chance = "" if facts.chance_deg is None else f"; random poses would give {number(facts.chance_deg)}"
         rows.append(
             (
                 "The halves agree on poses to",
@@ -82,9 +82,7 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
         at_A = f" at {number(1 / facts.coverage_q_inv_A)} Å" if facts.coverage_q_inv_A else ""
         gap = ""
         if facts.largest_gap_deg:
-            gap = (
-                f"; the widest cone without any opens by {number(facts.largest_gap_deg)} degrees to each side"
-            )
+            gap = f"; the widest empty cone has a half-angle of {number(facts.largest_gap_deg)} degrees"
         rows.append((f"Directions without data{at_A}", f"{100 * facts.empty_share:.2g} %{gap}"))
     if facts.worst_density is not None:
         rows.append(("Data in the worst direction", f"{number(facts.worst_density)} of the mean"))
@@ -104,7 +102,7 @@ def _fsc(facts: ValidationFacts) -> Markup | None:
         "fsc", "Fourier shell correlation of the half sets", Q, "Fourier shell correlation", curves, guides,
         y_range=(0.0, 1.0), resolution_above=True,
     )  # fmt: skip
-    words = "Two densities that share no frame, no start and no support: each half was processed by itself."
+    words = "The two densities share no frame, no start and no support: each half was processed by itself."
     return chart_figure(chart, words)
 
 
@@ -129,7 +127,7 @@ def _intensities(facts: ValidationFacts) -> Markup | None:
         "intensity-correlation", "Correlation of the intensities", Q, "correlation", curves,
         [Guide(0.5, "0.5")], y_range=(0.0, 1.0), resolution_above=True,
     )  # fmt: skip
-    return chart_figure(chart, "Before phasing, with the mean of each shell taken off; 1 is perfect.")
+    return chart_figure(chart, "Before phasing, with the mean of each shell subtracted; 1 is perfect.")
 
 
 def _errors(facts: ValidationFacts) -> Markup | None:
@@ -138,5 +136,5 @@ def _errors(facts: ValidationFacts) -> Markup | None:
         [Curve("", facts.error_q_inv_A, facts.relative_error)], log_y=True, resolution_above=True,
     )  # fmt: skip
     how = "groups" if facts.n_replicates is None else counted(facts.n_replicates, "group")
-    words = f"From {how} of frames, each merged with its poses fixed, before any filter (bootstrap)."
+    words = f"By bootstrap: {how} of frames were each merged at fixed poses, before any filter."
     return chart_figure(chart, words)

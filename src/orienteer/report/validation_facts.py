@@ -1,4 +1,4 @@
-"""What ``validation/validation.json`` says about a run, as the report needs it."""
+"""The facts of ``validation/validation.json`` that the report uses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from orienteer.validate.half_maps import CURVES
 
 @dataclass(frozen=True)
 class StateFacts:
-    """One of several states: to where its independent halves agree, and to where their speckles do.
+    """One of several states: the resolutions to which its independent halves and their speckles agree.
 
-    is_distinct : whether its halves are closer to each other than to other states.
+    is_distinct : whether its halves agree better with each other than with other states.
     """
 
     resolution_A: float | None
@@ -24,22 +24,22 @@ class StateFacts:
 
 @dataclass(frozen=True)
 class ValidationFacts:
-    """Facts of a validation; None and empty for what the file does not say.
+    """Facts of a validation; None or empty if the file does not hold them.
 
     run_id, iteration : of the run that was validated.
-    resolution_A : to which the halves agree by ``criterion``; None where they agree nowhere.
-    reaches_edge : whether the curve never falls below it.
-    too_few_speckles : whether they are alike, but not by more than chance might do.
-    resolutions_A : by criterion.
-    q_inv_A : of the curves ``fsc`` by name.
-    intensity_q_inv_A, intensity_correlation : agreement of the two intensities, shell means taken off;
-        intensity_A : to where they show the same speckles.
-    whole_q_inv_A, whole_correlation, whole_A : the same of the run's own intensity and that of the half less
-        like it.
+    resolution_A : to which the halves agree by ``criterion``; None if they do not agree.
+    reaches_edge : whether the curve never falls below the criterion.
+    too_few_speckles : whether the halves agree, but on too few speckles to rule out chance.
+    resolutions_A : the resolution by each criterion.
+    q_inv_A : of the curves ``fsc``, which are stored by name.
+    intensity_q_inv_A, intensity_correlation : agreement of the two intensities, shell means subtracted;
+        intensity_A : resolution to which they show the same speckles.
+    whole_q_inv_A, whole_correlation, whole_A : the same between the run's own intensity and that of the half
+        that agrees with it less.
     sentinel_deg : median angle between the poses that the halves give to frames that neither has merged;
-        chance_deg : what poses at random would give.
+        chance_deg : the angle that random poses would give.
     half_frames, half_seeds : of each half set.
-    states : of several states, each; empty where there is one.
+    states : one entry for each of several states; empty if there is only one.
     error_q_inv_A, relative_error : of the intensity by shell, from ``n_replicates`` of the bootstrap.
     """
 
@@ -76,19 +76,19 @@ class ValidationFacts:
 
     @property
     def run_is_another(self) -> bool:
-        """Whether the run of all frames shows something else than what its halves agree on."""
+        """Whether the run of all frames shows something other than what its halves agree on."""
         return bool(self.whole_q_inv_A) and self.resolution_A is not None and self.whole_A is None
 
     @property
     def is_corrected(self) -> bool:
-        """Whether what a mask brings in was taken off."""
+        """Whether the correlation that the mask itself causes was removed."""
         return "corrected" in self.fsc
 
 
 def validation_facts(said: dict[str, Any]) -> ValidationFacts:
-    """The facts in what ``validation.json`` says."""
+    """The facts in the content of ``validation.json``."""
     fsc, resolutions = said.get("fsc"), said.get("resolutions_A")
-    # Where no phases were made random, these curves are those of the mask once more.
+    # If no phases were randomised, these two curves only repeat the masked one.
     is_corrected = not isinstance(fsc, Mapping) or fsc.get("random_from_inv_A", 0.0) is not None
     curves = [name for name in CURVES if is_corrected or name not in ("corrected", "randomised")]
     halves = as_tables(said.get("halves"))

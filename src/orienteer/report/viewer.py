@@ -1,4 +1,4 @@
-"""The surface of the density in the page: pictures for any browser, and one to turn where WebGL2 is."""
+"""The surface of the density in the page: pictures for any browser, and one to turn if it has WebGL2."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from orienteer.volume.volume import Volume
 def draw_surface(
     density: Volume, halves: Found[tuple[Volume, Volume]], unit: str, levels: Sequence[float] = ()
 ) -> Markup:
-    """The surface in three pictures, and to turn where the browser can.
+    """The surface in three pictures, and as one that can be turned if the browser supports it.
 
-    levels : where the surfaces of the density and of the halves are cut, if that is known already.
+    levels : of the surfaces of the density and of the halves, if they are known already.
     """
     volumes = [density, *(halves.value or ())]
     names = ["Density", *(f"Half {index}" for index in range(1, len(volumes)))]
@@ -43,15 +43,13 @@ def draw_surface(
             for picture, words in zip(drawn, places.values(), strict=True)
         ]  # fmt: skip
         maps = [(name, one.result()) for name, one in zip(names, packing, strict=True)]
-    level = (
-        f"The surface at {number(first.level)} {unit}, the value that parts particle from surroundings best."
-    )
+    level = f"The surface is at {number(first.level)} {unit}, which best separates particle and surroundings."
     half = "" if len(maps) > 1 else f" {halves.missing}"
     return joined(
         [
             _viewer([name for name, _ in maps]),
             element(
-                "p", "This browser has no WebGL2, so the surface cannot be turned; the pictures show it.",
+                "p", "This browser has no WebGL2, so the surface cannot be turned; see the pictures.",
                 id="no-webgl", class_="missing", hidden=True,
             ),
             element("div", *pictures, class_="surfaces"),
@@ -62,14 +60,14 @@ def draw_surface(
 
 
 def _viewer(names: list[str]) -> Markup:
-    """The canvas and its controls; shown by the script when all works."""
+    """The canvas and its controls; hidden until the script has found WebGL2 to work."""
     choices = [
         element(
             "label", element("input", type="radio", name="map", value=index, checked=index == 0), f" {name}"
         )
         for index, name in enumerate(names)
     ]
-    words = "Isosurface of the density. Arrow keys turn it, plus and minus zoom, Home goes back."
+    words = "Isosurface of the density. Arrow keys turn it, plus and minus zoom, Home resets the view."
     stage = element(
         "div", element("canvas", tabindex=0, role="img", aria_label=words),
         element("div", class_="scale-bar"), class_="stage",
@@ -84,11 +82,11 @@ def _viewer(names: list[str]) -> Markup:
     controls = [
         element("fieldset", *choices, aria_label="Map") if len(names) > 1 else Markup(),
         slider,
-        element("button", "Back to the first view", type="button"),
+        element("button", "Reset the view", type="button"),
     ]
     hint = element(
         "p",
-        "Turn by mouse, touch or arrow keys; once chosen, zoom by wheel, two fingers or + and −.",
+        "Turn it by mouse, touch or arrow keys; click it, then zoom by wheel, two fingers or + and −.",
         class_="quiet",
     )
     return element("div", stage, element("div", *controls, class_="controls"), hint, id="viewer", hidden=True)
@@ -110,6 +108,6 @@ def _stored(maps: list[tuple[str, Packed]], unit: str) -> Markup:
         }
         for name, packed in maps
     ]
-    # Inside of a script nothing is escaped, so nothing may look like its end.
+    # Text in a script element is not escaped, so it must not contain its end tag.
     safe = json.dumps(content).replace("<", "\\u003c")
     return element("script", Markup(safe), type="application/json", id="maps")

@@ -10,7 +10,7 @@ NOT_KNOWN = "not known"
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A number with so many digits, thousands apart; what is none is said to be not known.
+    """A number with ``digits`` digits and commas between thousands; anything else is "not known".
 
     >>> [number(v) for v in (1234567, 3.14159, 0.000123, None, float("nan"))]
     ['1,234,567', '3.14', '0.000123', 'not known', 'not known']
@@ -33,7 +33,7 @@ def with_unit(value: Any, unit: str, digits: int = 3) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """The parts as a sentence names them.
+    """The parts as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -42,7 +42,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def moment(text: Any) -> str:
-    """A time of the log for people; a text that is no time stays as it is.
+    """A time of the log for people; a text that is not a time stays as it is.
 
     >>> moment("2026-11-15T13:18:23.688+00:00")
     '2026-11-15 13:18 UTC'
@@ -55,7 +55,7 @@ def moment(text: Any) -> str:
 
 
 def with_angstrom(text: str) -> str:
-    """A text from a terminal, where the unit is written as A, for a page.
+    """A text for the page from one for a terminal, which writes the unit Å as A.
 
     >>> with_angstrom("A diameter of 152 A, or 3 A^3 of it at 5 1/A")
     'A diameter of 152 Å, or 3 Å^3 of it at 5 1/Å'
@@ -64,7 +64,7 @@ def with_angstrom(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text with an end and a large first letter, unless it begins with the name of a file.
+    """The text with a full stop and, unless it begins with the name of a file, a capital letter.
 
     >>> sentence("it does not exist"), sentence("runs/run.json: is damaged")
     ('It does not exist.', 'runs/run.json: is damaged.')
