@@ -52,5 +52,5 @@ def test_the_title_says_where_the_run_stands() -> None:
 
 def test_a_run_without_a_step_is_drawn_and_says_so() -> None:
     figure = plot_run([], [], {}, "fresh")
-    assert "not one iteration" in figure.get_suptitle()
+    assert "no iteration is done" in figure.get_suptitle()
     assert png(figure).startswith(b"\x89PNG")

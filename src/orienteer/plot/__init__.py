@@ -1,1 +1,1 @@
-"""Pictures of detectors, patterns and volumes; never imported by the science."""
+"""Pictures of detectors, patterns, volumes and runs; the scientific code never imports them."""

@@ -1,4 +1,4 @@
-"""From where the particle was seen: the beam in the particle's own frame, on an equal-area map."""
+"""The directions of the beam in the particle's own coordinates, on an equal-area map."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,13 @@ from orienteer.plot.curves import say_instead
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-FRAMES_PER_CELL = 20  # cells so large that chance alone changes their colour by about a fifth
+FRAMES_PER_CELL = 20  # then chance alone changes the value of a cell by about a fifth
 FEWEST_BANDS, MOST_BANDS = 4, 36
 COLOURS = "viridis"
 
 
 def viewing_directions(quaternions: ArrayLike, group: PointGroup | str = "C1") -> NDArray[np.float64]:
-    """The beam seen from the particle, R^T z, once for each way in which its symmetry lets it be turned.
+    """The direction of the beam in the particle's coordinates, R^T z, once per symmetry-equivalent pose.
 
     quaternions : (N, 4) orientations, scalar first; they turn the particle.
     Returns (N * order, 3) unit vectors.
@@ -47,14 +47,14 @@ def direction_density(directions: NDArray[np.float64], n_bands: int) -> NDArray[
 
 
 def bands_for(n_frames: int) -> int:
-    """Bands of the map for this many directions, so that a cell holds enough of them."""
+    """Number of bands of the map for this many directions, so that a cell holds enough of them."""
     return int(np.clip(np.sqrt(n_frames / (2 * FRAMES_PER_CELL)), FEWEST_BANDS, MOST_BANDS))
 
 
 def draw_coverage(
     figure: "Figure | SubFigure", place: Any, quaternions: ArrayLike, group: PointGroup | str = "C1"
 ) -> None:
-    """The map of viewing directions at a place (subplot specification) of a figure."""
+    """Draw the map of viewing directions at a place (subplot specification) of a figure."""
     axes = figure.add_subplot(place, projection="mollweide")
     axes.set_title("directions of the beam in the particle", fontsize=10)
     directions = viewing_directions(quaternions, group)

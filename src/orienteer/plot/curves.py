@@ -1,4 +1,4 @@
-"""How a reconstruction went: curves over its iterations, and the radial curves of one of them."""
+"""Curves of a reconstruction over its iterations, and the radial curves of one iteration."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -21,7 +21,7 @@ _LEAST_ROOM = 0.1
 
 
 def series(steps: Sequence[StepRecord], name: str) -> NDArray[np.float64]:
-    """One number of each step, (n_steps,); NaN where a step has none.
+    """One number of each step, (n_steps,); NaN if a step does not have it.
 
     >>> series([{"change": 0.5}, {"change": None}, {}], "change")
     array([0.5, nan, nan])
@@ -30,16 +30,16 @@ def series(steps: Sequence[StepRecord], name: str) -> NDArray[np.float64]:
 
 
 def numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
-    """The values as float64, NaN for what is missing."""
+    """The values as float64; None becomes NaN."""
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
 def draw_curves(axes: "Sequence[Axes]", steps: Sequence[StepRecord]) -> None:
-    """How five numbers went from iteration to iteration, each on one of the axes.
+    """Draw five numbers over the iterations, each on one of the axes.
 
     They are the log-likelihood, the change, the temperature, the resolution to which the halves agree (grey:
-    to which data are used), and the angle to which they agree on poses.  A dotted line stands where another
-    random start, or a finer grid of orientations, began.
+    to which data are used), and the angle to which they agree on poses.  Dotted lines mark where another
+    random start, or a finer grid of orientations, begins.
     """
     iteration = series(steps, "iteration")
     beta = series(steps, "inverse_temperature")
@@ -95,13 +95,13 @@ def _draw_curve(
 
 
 def say_instead(axes: "Axes", words: str) -> None:
-    """Words in the middle of axes on which there is nothing to draw."""
+    """Write words in the middle of axes that have nothing to draw."""
     axes.text(0.5, 0.5, words, ha="center", va="center", color="0.4", fontsize=9, transform=axes.transAxes)
     axes.set(xticks=[], yticks=[])
 
 
 def set_log_scale(axes: "Axes", values: NDArray[np.float64]) -> None:
-    """A logarithmic scale for these values with a few plain numbers beside it."""
+    """Set a logarithmic scale for these values, with a few plain numbers as tick labels."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     low, high = float(values.min()) / 1.15, float(values.max()) * 1.15
@@ -114,7 +114,7 @@ def set_log_scale(axes: "Axes", values: NDArray[np.float64]) -> None:
 
 
 def new_beginnings(steps: Sequence[StepRecord]) -> list[float]:
-    """Between which iterations another random start, stage or grid of orientations began."""
+    """Iterations (minus 0.5) at which another random start, stage or grid of orientations begins."""
     return [
         after["iteration"] - 0.5
         for before, after in pairwise(steps)
@@ -123,7 +123,7 @@ def new_beginnings(steps: Sequence[StepRecord]) -> list[float]:
 
 
 def spans_decades(values: NDArray[np.floating[Any]]) -> bool:
-    """Whether most of the values that are not 0 ask for a logarithmic axis; a few dark frames do not.
+    """Whether the nonzero values need a logarithmic axis; outliers such as a few dark frames do not count.
 
     >>> spans_decades(np.array([0.0, 1e-6, *[1.0] * 98])), spans_decades(np.geomspace(1, 1e4, 50))
     (False, True)
@@ -135,10 +135,10 @@ def spans_decades(values: NDArray[np.floating[Any]]) -> bool:
 def draw_radial(
     axes: "Axes", radial: Mapping[str, Sequence[float | None]], agrees_to_A: float | None = None
 ) -> None:
-    """Mean intensity over q, and how far the two halves of the frames agree there.
+    """Draw the mean intensity and the correlation of the two halves over q.
 
-    agrees_to_A : the resolution at which their agreement ends; a line marks it.
-    radial : ``q_inv_A``, ``intensity`` and, where there are halves, ``half_correlation``; equal lengths.
+    agrees_to_A : the resolution to which the halves agree; a line marks it.
+    radial : ``q_inv_A``, ``intensity`` and, if there are halves, ``half_correlation``; equal lengths.
     """
     q, intensity = numbers(radial.get("q_inv_A", ())), numbers(radial.get("intensity", ()))
     axes.set_title("radial mean and agreement of the halves", fontsize=10)
@@ -168,7 +168,7 @@ def draw_radial(
 
 
 def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
-    """How the pulses' fluence was distributed, as found; its mean is 1."""
+    """Draw a histogram of the estimated fluence of the frames; its mean is 1."""
     axes.set_title("fluence of the frames (mean 1)", fontsize=10)
     axes.tick_params(labelsize=8)
     fluence = fluence[np.isfinite(fluence) & (fluence >= 0)]

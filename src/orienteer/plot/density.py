@@ -1,4 +1,4 @@
-"""A phased density in one picture: slices, projections, how far phases repeat, and which starts agree."""
+"""A phased density in one picture: slices, projections, the PRTF, and which starts agree."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 # Empty space that is shown around the particle, as a share of its extent.
 MARGIN = 0.15
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # told apart by all eyes
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # for colour-blind readers, too
 NO_CLUSTER = "0.6"
 SMALL = 8
-# Percentile of the density inside of its support that has the last colour.
+# Percentile of the density inside its support that gets the brightest colour.
 _BRIGHTEST = 99.8
 
 
 def plot_density(phasing: Phasing, title: str = "") -> "Figure":
-    """Three central slices, three projections, the transfer of phases, and the agreement of the starts."""
+    """Three central slices, three projections, the PRTF, and the agreement of the starts."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 11), layout="constrained", dpi=150)
@@ -54,7 +54,7 @@ def plot_density(phasing: Phasing, title: str = "") -> "Figure":
 
 
 def in_a_line(phasing: Phasing) -> str:
-    """What matters most, in one line."""
+    """The most important facts in one line."""
     chosen, all_starts = len(phasing.clusters.clusters[0]), phasing.clusters.n_starts
     repeats = phasing.prtf.in_brief().replace(" A", " Å")
     return f"{chosen} of {counted(all_starts, 'start')} agree, {repeats}, R = {phasing.r_factor.overall:.2f}"
@@ -67,7 +67,7 @@ def draw_density_slices(places: "Sequence[Axes]", phasing: Phasing) -> "AxesImag
     centre = phasing.density.centre_index
     planes = [np.take(values, centre[across], axis=across) for across in _ACROSS]
     outlines = [np.take(support, centre[across], axis=across) for across in _ACROSS]
-    # A bright voxel in the middle of a symmetric particle leaves the others their colours.
+    # With a percentile, a bright voxel in the middle of a symmetric particle does not darken the others.
     high = float(np.percentile(values[support > 0.5], _BRIGHTEST)) if (support > 0.5).any() else 0.0
     limits = 0.0, high if high > 0 else 1.0
     for axes, plane, outline, across in zip(places, planes, outlines, _ACROSS, strict=True):
@@ -92,12 +92,12 @@ def draw_projections(places: "Sequence[Axes]", phasing: Phasing) -> "AxesImage":
 
 
 def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> None:
-    """How well phases repeat over q, with the limit of 1/e and what random phases would give."""
+    """Draw the PRTF over q, with the threshold 1/e and the value for random phases."""
     axes.plot(curve.q_inv_A, curve.values, color=COLOURS[0], lw=1.8, label="phases repeat (PRTF)")
     if wrong is not None and len(wrong.q_inv_A):
         axes.plot(wrong.q_inv_A, wrong.by_shell, color=COLOURS[1], lw=1.1, ls="--", label="R-factor")
     axes.axhline(THRESHOLD, color="0.3", lw=0.8, ls=":")
-    # Both words may stand at nearly one height: one of them at either end of the axis.
+    # The two labels may be at almost the same height: put them at opposite ends of the axis.
     along = axes.get_yaxis_transform()
     axes.text(0.01, THRESHOLD, "1/e", fontsize=SMALL, va="bottom", color="0.3", transform=along)
     if curve.n_starts > 1:
@@ -111,13 +111,13 @@ def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> No
     axes.set(xlim=(0, None), ylim=(0, 1.05 * highest), xlabel="q (1/Å)")
     axes.locator_params(axis="x", nbins=5)
     axes.set_title(curve.in_brief().replace(" A", " Å"), fontsize=9)
-    # Curves that jump leave no room among them.
+    # Curves that jump leave no room for the legend between them.
     axes.legend(frameon=False, fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     _finish(axes)
 
 
 def draw_agreement(axes: "Axes", clusters: Clusters) -> None:
-    """The agreement of each pair of starts, those of a cluster side by side, the averaged ones first."""
+    """Draw the agreement of each pair of starts, ordered by cluster, the averaged cluster first."""
     order = [start for cluster in clusters.clusters for start in cluster.members]
     order += [start for start in range(clusters.n_starts) if start not in set(order)]
     pairs = clusters.agreement[np.ix_(order, order)]
@@ -133,7 +133,7 @@ def draw_agreement(axes: "Axes", clusters: Clusters) -> None:
             axes.axhline(edge, color="white", lw=0.8)
             axes.axvline(edge, color="white", lw=0.8)
     axes.set(xlabel="starts, by cluster", ylabel="starts, by cluster")
-    for axis in (axes.xaxis, axes.yaxis):  # these places are no numbers of starts
+    for axis in (axes.xaxis, axes.yaxis):  # positions are not the numbers of starts
         axis.set_ticks([])
     axes.set_title("agreement of each pair of starts", fontsize=9)
     axes.figure.colorbar(shown, ax=axes, shrink=0.85)
@@ -141,7 +141,7 @@ def draw_agreement(axes: "Axes", clusters: Clusters) -> None:
 
 
 def draw_scores(axes: "Axes", clusters: Clusters) -> None:
-    """The free log-likelihood of each start over its agreement with the best averaged one."""
+    """Draw the free log-likelihood of each start over its agreement with the best averaged start."""
     chosen = clusters.clusters[0]
     with_leader = clusters.agreement[chosen.leader]
     if not np.isfinite(with_leader).any():
@@ -172,7 +172,7 @@ _ACROSS = tuple(({0, 1, 2} - {"xyz".index(right), "xyz".index(up)}).pop() for ri
 
 
 def _part_to_show(phasing: Phasing) -> tuple[float, float]:
-    """From where to where along each axis the picture goes, in A: the support and a margin."""
+    """The range of each axis that the picture shows, in A: the support and a margin."""
     support = to_numpy(phasing.support.values) > 0.5
     if not support.any():
         axis = phasing.density.axes()[0]
@@ -194,7 +194,7 @@ def _draw_plane(
     seen: tuple[float, float],
     limits: tuple[float, float],
 ) -> "AxesImage":
-    """A plane of which the first axis runs to the right and the second one up."""
+    """Draw a plane; its first axis runs to the right and the second one up."""
     right, up = (a for a in range(3) if a != across)
     ends = []
     for a in (right, up):

@@ -1,4 +1,4 @@
-"""The picture of a detector: panels, what their pixels are used for, resolution rings and the beam."""
+"""The picture of a detector: panels, use of the pixels, resolution rings and the beam."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MM_PER_M = 1e3
-# Distinct in grey and for colour-blind readers; the unused pixels stand back.
+# Distinct in grey and for colour-blind readers; unused pixels do not attract the eye.
 USE_COLOURS = {
     PixelUse.ORIENT_AND_MERGE: "#9ecae1",
     PixelUse.MERGE_ONLY: "#fdd49e",
@@ -73,7 +73,7 @@ def _title(detector: Detector, wavelength_A: float | None) -> str:
 
 
 def _draw_uses(axes: "Axes", detector: Detector) -> None:
-    """Pixels coloured by their use, with how many there are of each."""
+    """Draw pixels coloured by their use; the legend gives the number for each use."""
     from matplotlib.colors import ListedColormap
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -134,7 +134,7 @@ def _draw_rings(axes: "Axes", detector: Detector, wavelength_A: float) -> None:
         axes.add_patch(
             Circle((0, 0), radius, fill=False, color=RING_COLOUR, linewidth=1, linestyle=(0, (5, 3)))
         )
-        # The name stands where the ring is inside the picture: above the beam, else on a diagonal.
+        # Put the label where the ring is inside the picture: above the beam, or on a diagonal.
         for angle in np.radians([90, 45, 135, 225, 315, 0, 180, 270]):
             x, y = radius * np.cos(angle), radius * np.sin(angle)
             if left < x < right and bottom < y < top:

@@ -1,4 +1,4 @@
-"""Curves of agreement against resolution, and two volumes side by side."""
+"""Curves of correlation over resolution, and two volumes next to each other."""
 
 import textwrap
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def plot_comparison(found: Comparison, first: str = "first", second: str = "second") -> "Figure":
-    """The curve of a comparison, and slices through both volumes as they lie on each other."""
+    """The curve of a comparison, and slices through both volumes after alignment."""
     figure, axes, rows = _curve_and_rows()
     draw_fsc(axes, found.curve, _name_of_curve(found))
     if found.masked is not None:
@@ -32,12 +32,12 @@ def plot_comparison(found: Comparison, first: str = "first", second: str = "seco
     axes.legend(frameon=False, fontsize=9, loc="lower left")
     hand = "" if found.hand is None else f", hand {'kept' if found.hand == 1 else 'mirrored'}"
     axes.set_title(f"correlation {found.correlation:.3f}{hand}", fontsize=11)
-    _draw_volumes(rows, (found.reference, found.aligned), (first, f"{second}, turned"))
+    _draw_volumes(rows, (found.reference, found.aligned), (first, f"{second}, aligned"))
     return figure
 
 
 def plot_validation(found: Validation) -> "Figure":
-    """How far two halves agree: the curve of their densities, or else intensities, and both densities."""
+    """How far two halves agree: curve and slices of their densities, or the curve of their intensities."""
     figure, axes, rows = _curve_and_rows()
     figure.suptitle(textwrap.fill(plain_text(found.statement), 150), fontsize=11)
     if found.maps is None:
@@ -50,7 +50,7 @@ def plot_validation(found: Validation) -> "Figure":
         _draw_masked(axes, curves)
         level = np.full(len(curves.corrected.q_inv_A), float(CRITERION))
         draw_threshold(axes, curves.corrected, level, CRITERION, found.maps.resolutions[CRITERION])
-        _draw_volumes(rows, (found.maps.first, found.maps.second), ("first half", "second half, turned"))
+        _draw_volumes(rows, (found.maps.first, found.maps.second), ("first half", "second half, aligned"))
     axes.legend(frameon=False, fontsize=9, loc="lower left")
     return figure
 
@@ -72,7 +72,7 @@ def _draw_volumes(rows: Sequence[Any], volumes: Sequence[Volume], names: Sequenc
 
 
 def _draw_masked(axes: "Axes", masked: MaskedFsc) -> None:
-    """The curves from which the corrected one comes; random phases only where phases are random."""
+    """Draw the curves behind the corrected one; that of random phases only where phases are random."""
     curves = [(masked.unmasked, "unmasked", "0.5")]
     if masked.random_from_inv_A is not None:
         curves.append((masked.masked, "masked", "C1"))
@@ -85,7 +85,7 @@ def _draw_masked(axes: "Axes", masked: MaskedFsc) -> None:
 
 
 def draw_fsc(axes: "Axes", fsc: Fsc, label: str = "") -> None:
-    """The correlation of every shell but the centre over q, with the resolution in A on top."""
+    """Draw the correlation of every shell but the central one over q, with the resolution in A on top."""
     axes.plot(fsc.q_inv_A[1:], fsc.correlation[1:], color="C0", lw=1.8, marker=".", markersize=4, label=label)
     axes.axhline(0, color="0.7", lw=0.8)
     edge = float(fsc.q_inv_A[-1])
@@ -104,7 +104,7 @@ def draw_fsc(axes: "Axes", fsc: Fsc, label: str = "") -> None:
 def draw_threshold(
     axes: "Axes", fsc: Fsc, threshold: NDArray[np.float64], name: str, resolution: Resolution
 ) -> None:
-    """The threshold of a criterion, and where the curve falls below it."""
+    """Draw the threshold of a criterion, and mark where the curve falls below it."""
     axes.plot(fsc.q_inv_A[1:], threshold[1:], color="0.2", lw=1.0, ls="--", label=name)
     if resolution.resolution_A is None or resolution.reaches_edge:
         return

@@ -23,7 +23,7 @@ NO_PLACES = "no geometry: give --geometry FILE"
 
 
 def plot_summary(summary: Summary) -> "Figure":
-    """The picture that ``orienteer inspect`` draws."""
+    """The picture of a data set that ``orienteer inspect`` draws."""
     from matplotlib.figure import Figure
 
     source = summary.source
@@ -77,7 +77,7 @@ def _draw_image(axes: "Axes", image: NDArray[Any], title: str) -> None:
         say_instead(axes, "no photons")
         return
     low, high = np.percentile(positive, [1, 100])
-    # Zero has no logarithm: show it as the darkest colour, not as masked, and one photon as clearly more.
+    # Zero has no logarithm: show it in the darkest colour, not as masked, and one photon clearly brighter.
     darkest = max(low, high * 1e-6) / 3
     norm = LogNorm(darkest, max(high, 3 * low))
     shown = axes.imshow(

@@ -1,4 +1,4 @@
-"""One picture of a reconstruction: its intensity, how it got there, from where the particle was seen."""
+"""One picture of a reconstruction: its intensity, curves over the iterations, and viewing directions."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ def plot_run(
 ) -> "Figure":
     """Slices of each intensity, curves per iteration, radial curves, coverage and fluence.
 
-    volumes : the intensity of each model; none before the first checkpoint.
+    volumes : the intensity of each model; empty before the first checkpoint.
     steps : the steps as the event log keeps them, in order.
     orientations : ``quaternion`` (N, 4) and ``fluence`` (N,) of the frames; empty before a checkpoint.
     """
@@ -53,7 +53,7 @@ def plot_run(
 
 def _in_a_line(volumes: Sequence[Volume], steps: Sequence[StepRecord]) -> str:
     if not steps:
-        return "not one iteration done yet"
+        return "no iteration is done yet"
     last = steps[-1]
     n_models = f"{len(volumes)} models, " if len(volumes) > 1 else ""
     agrees_to_A, resolution_A = last.get("agrees_to_A"), last.get("resolution_A")

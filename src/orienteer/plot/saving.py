@@ -1,4 +1,4 @@
-"""A figure as a file, whole or not at all."""
+"""Write a figure to a file, completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def save_picture(figure: Figure, path: Path, formats: tuple[str, ...] = ("png",)) -> Path:
-    """Write a figure, whole or not at all, and never over something that is no picture.
+    """Write a figure, completely or not at all; only to a name that ends like a picture.
 
     formats : the endings that the name may have.
     """

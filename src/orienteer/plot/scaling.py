@@ -1,4 +1,4 @@
-"""Curves of a performance model beside what was measured here and what others have published."""
+"""Curves of a performance model beside our own measurements and published ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _COLOURS = ("#1b6ca8", "#c8553d", "#4c956c", "#7a5195")
 MODEL = "dashed lines: model"
 # Beyond the mark on a curve the efficiency is below one half.
-_HALF_LOST = "beyond this mark a GPU does less than half of what one does that works alone"
+_HALF_LOST = "beyond this mark a GPU does less than half the work of a single GPU"
 
 
 def plot_strong(
     emc: Mapping[str, list[Prediction]], mtip: Mapping[str, list[Prediction]], measured: Mapping[str, float]
 ) -> "Figure":
-    """The same problem on more and more GPUs, EMC and M-TIP.
+    """The same problem on more and more GPUs, for EMC and M-TIP.
 
     emc, mtip : curves by name; measured : seconds on one GPU, for the curves of the same name.
     """
@@ -55,9 +55,9 @@ def plot_strong(
 def plot_weak(
     curves: Mapping[str, list[Prediction]], runs: Sequence[Mapping[str, Any]], cores: int
 ) -> "Figure":
-    """As many frames for every rank: the model to thousands of GPUs, and ranks of a small machine.
+    """A fixed number of frames per rank: the model up to thousands of GPUs, and measurements on one machine.
 
-    runs : of ranks that were measured, as ``bench/scaling.py weak`` keeps them; cores : that they shared.
+    runs : the measurements, as ``bench/scaling.py weak`` stores them; cores : number of cores they shared.
     """
     from matplotlib.figure import Figure
 
@@ -74,12 +74,12 @@ def plot_weak(
     left.set_xticks(sorted({run["ranks"] for run in runs}))
     left.set_xlabel(f"ranks, one thread each, on {cores} shared cores")
     left.set_ylabel("processor seconds of work per iteration and rank")
-    left.set_title(f"EMC on {cores} cores: work of a rank, as many frames each", fontsize=11)
+    left.set_title(f"EMC on {cores} cores: work of a rank, equal frames per rank", fontsize=11)
     most = max(run["model_work_seconds"] / run["work_seconds"] - 1 for run in runs)
     left.text(
         0.98, 0.03,
-        "The model was fitted on cores that other work kept busy.\n"
-        f"These had nothing else to do: it says up to {most:.0%} more.",
+        "The model was fitted on cores that were busy with other work.\n"
+        f"These cores were free: the model predicts up to {most:.0%} more.",
         transform=left.transAxes, fontsize=9, color="0.25", ha="right",
     )  # fmt: skip
     left.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.12))
@@ -87,14 +87,14 @@ def plot_weak(
     for colour, curve in zip(_COLOURS, curves.values(), strict=False):
         sent = [each.stages["collectives"] for each in curve[1:]]
         right.plot([each.n_ranks for each in curve[1:]], sent, ":", color=colour, lw=1.8)
-    right.plot([], [], ":k", lw=1.8, label="the part of it in which GPUs send to each other")
-    right.set_title(f"as many frames for every GPU ({MODEL})", fontsize=11)
+    right.plot([], [], ":k", lw=1.8, label="time in which GPUs send to each other")
+    right.set_title(f"equal frames per GPU ({MODEL})", fontsize=11)
     _finish(right, "GPUs", "seconds per iteration")
     return figure
 
 
 def plot_largest(curves: Mapping[str, list[Prediction]]) -> "Figure":
-    """How many frames the devices of so many nodes hold, and how long an iteration over them takes."""
+    """How many frames fit on the devices of a number of nodes, and how long an iteration over them takes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 4.4), layout="constrained", dpi=110)
@@ -139,5 +139,5 @@ def _finish(axes: "Axes", across: str, up: str, n_columns: int = 1) -> None:
 
 
 def _spaced(number: float) -> str:
-    """A whole number with spaces between thousands, as the pages have them."""
+    """A whole number with spaces between thousands, as in the documentation."""
     return f"{number:,.0f}".replace(",", " ")

@@ -1,4 +1,4 @@
-"""show: the picture of anything that has one."""
+"""show: draw anything that has a picture."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +22,16 @@ from orienteer.volume.volume import Volume
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Frames of a long data set that are looked at, spread evenly.
+# Frames of a long data set that are read, spread evenly.
 _FRAMES = 1000
 
 
 def show(thing: Any, title: str = "", *, wavelength_A: float | None = None) -> "Figure":
     """The picture of a detector, a source, a volume, a run, a phasing, a validation or a comparison.
 
-    A notebook draws the figure that comes back, and its ``savefig`` writes it.  ``thing.show()`` is the same.
+    A notebook shows the returned figure; its ``savefig`` writes it to a file.  ``thing.show()`` is the same.
 
-    title : what stands above the picture; by default the name of the thing.
+    title : above the picture; by default the name of the thing.
     wavelength_A : for the resolutions of a detector or a source; by default that of the data.
 
     >>> import orienteer

@@ -26,9 +26,9 @@ def plot_volume(volume: Volume, title: str = "") -> "Figure":
 
 
 def draw_slices(places: "Sequence[Axes]", volume: Volume, label: str = "") -> None:
-    """The first slices through the centre (xy, xz, yz), one on each of the given axes.
+    """Draw slices through the centre (xy, xz, yz), one on each of the given axes.
 
-    label : what the colours mean; by default, what the space of the volume tells.
+    label : of the colour bar; by default "intensity" or "density", by the space of the volume.
     """
     from matplotlib.colors import LogNorm, Normalize
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CELLS = 600
-# Orienting has a colour for its rate; what keeps from work is loud, other work is quiet.
+# Orienting is coloured by its rate; time lost has strong colours, other work pale ones.
 COLOURS = {
     "orient": "#35978f", "temperature": "#b8c4d6", "solve": "#7f95b8", "phase": "#56719e",
     "nuisances": "#9db1a1", "sentinels": "#c9b79c", "refine": "#a58fb5", "other": "#f4efe0",
@@ -23,12 +23,12 @@ COLOURS = {
 }  # fmt: skip
 _WORDS = {
     "orient": "orients frames", "temperature": "chooses the temperature", "solve": "makes new models",
-    "phase": "phases", "nuisances": "fluence, background", "sentinels": "asks sentinels",
+    "phase": "phases", "nuisances": "fluence, background", "sentinels": "orients sentinels",
     "refine": "refines poses", "other": "other work", "read": "waits for frames",
     "wait": "waits for other ranks", "save": "writes files",
 }  # fmt: skip
-# The slowest and the fastest rate that have colours of their own, over the usual rate; and the colours of
-# some rates.  What is usual is calm, and what is slow enough for a word is as plain to see as that word.
+# The slowest and fastest relative rates (1: the usual rate) with a colour of their own, and the colours of
+# some rates.  Usual rates have calm colours; rates slow enough to be reported in words stand out.
 _SLOWEST, _FASTEST = 0.25, 1.4
 _RATES = (
     (0.25, "#4d2600"),
@@ -38,17 +38,17 @@ _RATES = (
     (1.0, "#35978f"),
     (1.4, "#01564c"),
 )
-# Below this share of the usual rate a rank is slow, and brown.
+# A rank below this share of the usual rate is slow, and is drawn brown.
 _SLOW, _SLOW_COLOUR = 0.7, "#7d3f03"
 _TICKS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
-# Rows of the picture that can be told apart; with fewer ranks, each has a name.
+# With up to this many ranks, each row of the picture has a name; more would not be legible.
 _NAMED = 40
 
 
 def plot_weather(weather: Weather, findings: Sequence[str] = (), title: str = "") -> "Figure":
-    """Rate of each rank over time, what ranks do, frames per second of all, and what was found, in words.
+    """Rate of each rank over time, what ranks do, frames per second of all ranks, and the findings.
 
-    findings : sentences that stand below the title.
+    findings : sentences below the title.
     """
     from matplotlib.figure import Figure
 
@@ -80,7 +80,7 @@ def _draw_rate(axes: "Axes", weather: Weather) -> None:
     axes.set_ylabel("frames / s\nof all ranks", fontsize=9)
     axes.set_ylim(bottom=0)
     began = sorted(weather.iterations.items())
-    # Names of iterations stand above it, not nearer to each other than can be read.
+    # Numbers of iterations are above it, far enough apart to be read.
     last = -np.inf
     for number, start in began:
         axes.axvline(start, color="0.4", lw=0.5, ls=":")
@@ -97,7 +97,7 @@ def _draw_rate(axes: "Axes", weather: Weather) -> None:
 
 
 def _draw_ranks(axes: "Axes", weather: Weather, what: NDArray[np.int8], relative: NDArray[np.float32]) -> Any:
-    """The map itself: a row per rank, coloured by what it does, or by its rate where it orients."""
+    """Draw the map itself: a row per rank, coloured by what it does, or by its rate while it orients."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
 
@@ -128,7 +128,7 @@ def _draw_ranks(axes: "Axes", weather: Weather, what: NDArray[np.int8], relative
 
 
 def _draw_doing(axes: "Axes", weather: Weather, what: NDArray[np.int8], has_slow: bool) -> None:
-    """Bands: which share of all ranks does what."""
+    """Draw bands: the share of all ranks in each activity."""
     from matplotlib.patches import Patch
 
     seconds = (np.arange(_CELLS) + 0.5) * weather.seconds / _CELLS

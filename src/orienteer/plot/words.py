@@ -2,7 +2,7 @@
 
 
 def plain_text(text: str) -> str:
-    """The text with its dollar signs taken as they are, not as the start of a formula.
+    """The text with its dollar signs escaped, so that matplotlib does not read a formula.
 
     >>> plain_text("run$1.h5")
     'run\\\\$1.h5'
