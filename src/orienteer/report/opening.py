@@ -176,7 +176,7 @@ def _noise(evidence: Evidence) -> list[str]:
         return []
     return [
         "The intensity predicts frames that were never merged no better than its radial mean does: it shows "
-        "only noise."
+        "nothing but noise."
     ]
 
 
