@@ -99,7 +99,7 @@ def test_a_run_stands_for_its_density_or_else_its_intensity(
         (["particle.data", "particle.data"], 1, "neither of the two is a volume"),
         (["density.mrc", "density.mrc", "--criterion", "good"], 2, "no criterion"),
         (["density.mrc", "density.mrc", "--aligned", "mirrored.h5"], 1, "not overwritten"),
-        (["density.mrc", "density.mrc", "--aligned", "turned.txt"], 1, "no volume format"),
+        (["density.mrc", "density.mrc", "--aligned", "turned.txt"], 1, "does not end like a volume file"),
         (["density.mrc", "density.mrc", "--out", "density.mrc"], 1, "does not end in .png"),
         (["density.mrc", "density.mrc", "--aligned", "nowhere/x.mrc"], 1, "there is no folder 'nowhere'"),
         (["density.mrc", "density.mrc", "--out", "nowhere/x.png"], 1, "there is no folder 'nowhere'"),

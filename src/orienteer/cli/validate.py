@@ -96,13 +96,13 @@ def _announce(run: "Run", halves: "Halves", settings: ValidationSettings) -> Non
     left = sum(0.5 for one in halves.runs if not one.finished)
     when = f"about {time_in_words(left * took)}" if left else "done already"
     drawn = (
-        f", bootstrap with {counted(settings.replicates, 'draw')} of the frames"
+        f", with a bootstrap of {counted(settings.replicates, 'draw')} of the frames"
         if settings.replicates
         else ""
     )
     messages.print(
-        f"To do: two independent runs of {sizes} frames ({when}; {len(halves.parts.sentinels):,} frames are "
-        f"in neither), phasing of each, comparison{drawn}.",
+        f"Two independent runs of {sizes} frames ({when}; {len(halves.parts.sentinels):,} frames are "
+        f"in neither) are made, phased and compared{drawn}.",
         markup=False,
         soft_wrap=True,
     )
