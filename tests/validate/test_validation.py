@@ -237,7 +237,7 @@ def test_what_is_alike_on_few_speckles_is_neither_claimed_nor_called_a_radial_me
     assert any("a symmetry of order 2000" in remark for remark in few.remarks)
     rows = dict(in_rows(few, 1.0))
     assert rows["densities agree to"].split()[1] == "A"
-    assert rows["intensities agree to"].endswith("A (0.5, about their radial mean, as chance might have it)")
+    assert rows["intensities agree to"].endswith("A (0.5, about their radial mean, possibly by chance)")
 
 
 def test_phases_that_do_not_repeat_so_far_are_told(good: Validation) -> None:

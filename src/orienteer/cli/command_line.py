@@ -1,6 +1,6 @@
 """Typer with small changes: help shows ``--help`` as a flag, and errors name a setting of the same name.
 
-Values of options are named as those of settings are: NUMBER and INTEGER, not the types of Python.
+Help names the values of options as it names those of settings: NUMBER and INTEGER, not Python's types.
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ class Group(_PlainHelp, TyperGroup):
 
 
 def _value_in_words(hint: Any) -> str | None:
-    """What the value of an option is called; None where Typer lists its choices.
+    """The name of the value of an option in help; None if Typer lists its choices.
 
     >>> _value_in_words(Annotated[float | None, "an option"]), _value_in_words(list[str])
     ('NUMBER', 'TEXT')

@@ -84,7 +84,7 @@ def convert(
     print_losses(report.get("lost", ()))
     if "detector" in report.get("lost", ()):
         keep = f"orienteer convert {shlex.quote(str(source))} {shlex.quote(str(target.with_suffix('.geom')))}"
-        messages.print(f"The detector has a file of its own: {escape(keep)}", soft_wrap=True)
+        messages.print(f"To keep the detector, write it to a separate file: {escape(keep)}", soft_wrap=True)
 
 
 def _check_format(to: str, kind: str, to_detector: bool) -> None:

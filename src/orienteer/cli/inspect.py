@@ -162,7 +162,7 @@ def in_words(value: Any) -> str:
             else ", ".join(map(str, value))
         )
     if isinstance(value, float) and not math.isfinite(value):
-        return ""  # nothing is known, as null says in JSON
+        return ""  # an unknown value; null in JSON
     if isinstance(value, bool) or value is None:
         return "" if value is None else str(value).lower()
     if isinstance(value, (int, np.integer)):

@@ -33,7 +33,7 @@ def rotations(
     ] = None,
     kind: Annotated[GridKind, typer.Option(help="How the orientations are laid out.")] = "600-cell",
     symmetry: Annotated[
-        str, typer.Option(metavar="GROUP", help="Of the particle: C1, Cn, Dn, T, O or I.")
+        str, typer.Option(metavar="GROUP", help="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
     ] = "C1",
     out: Annotated[
         Path | None,

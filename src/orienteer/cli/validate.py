@@ -160,7 +160,7 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
     # The alignment alone makes any two intensities agree somewhat; that does not count.
     is_alike = found.too_few_speckles or found.speckles_agree_to_A is not None
     alike_A = found.intensity.resolution_A if is_alike else None
-    doubt = ", as chance might have it" if found.too_few_speckles else ""
+    doubt = ", possibly by chance" if found.too_few_speckles else ""
     rows += [
         ("intensities agree to", _reach(alike_A, f"0.5, about their radial mean{doubt}")),
         ("the run agrees with them to", _reach(found.whole_agrees_to_A, "speckles")),

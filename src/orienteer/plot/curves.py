@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # A step as the event log keeps it: names and numbers.
 StepRecord = Mapping[str, Any]
-# Height of an axis of resolutions, at least, as a share of its largest value.
+# Smallest height of an axis of resolutions, as a share of its largest value.
 _LEAST_ROOM = 0.1
 
 
@@ -63,7 +63,7 @@ def draw_curves(axes: "Sequence[Axes]", steps: Sequence[StepRecord]) -> None:
 
 
 def _give_room(axes: "Axes") -> None:
-    """At least a share of its value for the height of an axis: what hardly changes must look so."""
+    """Give an axis a height of at least a share of its values, so that a constant curve looks constant."""
     low, high = axes.get_ylim()
     lacking = _LEAST_ROOM * max(abs(low), abs(high)) - (high - low)
     if axes.lines and lacking > 0:

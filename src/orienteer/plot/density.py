@@ -106,7 +106,7 @@ def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> No
         axes.text(0.99, curve.floor - 0.01, "random phases", transform=along, **words)
     if curve.resolution_A:
         axes.axvline(1 / curve.resolution_A, color=COLOURS[0], lw=0.8, ls=":")
-    # Amplitudes that noise has made too small let the curve pass 1.
+    # Noise can make measured amplitudes too small; then the curve exceeds 1.
     highest = float(np.nanmax(curve.values, initial=1.0))
     axes.set(xlim=(0, None), ylim=(0, 1.05 * highest), xlabel="q (1/Å)")
     axes.locator_params(axis="x", nbins=5)

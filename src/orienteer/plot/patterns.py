@@ -57,7 +57,7 @@ def as_image(frames: NDArray[Any], source: Source) -> NDArray[Any]:
 
 
 def _draw_frame(axes: "Axes", frame: NDArray[Any], source: Source, title: str) -> None:
-    """A frame (P,), or words where it is a list of pixels of which nobody knows the places."""
+    """Draw a frame (P,); write words instead if the places of its pixels are not known."""
     if source.detector is None and len(source.frame_shape) == 1:
         axes.set_title(title, fontsize=10)
         say_instead(axes, NO_PLACES)

@@ -24,10 +24,10 @@ def save_picture(figure: Figure, path: Path, formats: tuple[str, ...] = ("png",)
 
 
 def refuse_no_picture(path: Path, formats: tuple[str, ...] = ("png",)) -> None:
-    """Refuse a name that is not one of a picture, before anything is looked at that takes long."""
+    """Refuse a name that does not end like a picture, before any long work."""
     endings = [f".{each}" for each in formats]
     if path.suffix.lower() not in endings:
         known = " or ".join(endings)
         raise FileError(
-            path, f"does not end in {known}, which is what is drawn.", f"Give a name that ends in {known}."
+            path, f"does not end in {known}, the format of pictures.", f"Give a name that ends in {known}."
         )

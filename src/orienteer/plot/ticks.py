@@ -1,10 +1,10 @@
-"""Round numbers beside an axis."""
+"""Round numbers as ticks of an axis."""
 
 import math
 
 
 def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """At most so many round numbers between two others, evenly spaced.
+    """At most ``most`` round numbers between ``low`` and ``high``, evenly spaced.
 
     >>> linear_ticks(0, 1), linear_ticks(-3.1, 12, 4), linear_ticks(0.01, 0.037)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 5.0, 10.0], [0.01, 0.015, 0.02, 0.025, 0.03, 0.035])
@@ -23,9 +23,9 @@ def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """At most so many round numbers between two others, evenly spread on a logarithmic scale.
+    """At most ``most`` round numbers between ``low`` and ``high``, evenly spread on a logarithmic scale.
 
-    Between numbers so near to each other that no decade parts them, they are evenly spaced.
+    If ``low`` and ``high`` are too close for round numbers of this kind, the ticks are evenly spaced.
 
     >>> log_ticks(0.9, 60), log_ticks(0.001, 1e5), log_ticks(1.4, 3.2)
     ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0], [0.001, 0.1, 10.0, 1000.0, 100000.0], [1.5, 2.0, 3.0])
