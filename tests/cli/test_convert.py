@@ -65,7 +65,7 @@ def test_a_detector_that_a_format_cannot_hold_is_told_how_to_keep(run: Any) -> N
     assert told.errors.strip().endswith("orienteer convert 'a b.h5' c.geom")
     assert run("convert", "a b.h5", "c.geom").status == 0
     assert run("inspect", "c.emc", "--geometry", "c.geom", "--no-picture").status == 0
-    assert "file of its own" not in run("convert", "a b.h5", "d.cxi").errors
+    assert "write it to a separate file" not in run("convert", "a b.h5", "d.cxi").errors
 
 
 def test_the_wavelength_reaches_the_writer(run: Any) -> None:
