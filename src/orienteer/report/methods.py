@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orienteer.compute.words import counted
+from orienteer.reconstruction.orienting.known_orientations import GIVEN_ALL
 from orienteer.report import references
 from orienteer.report.evidence import Evidence
 from orienteer.report.measured import wavelength_in_words
@@ -156,7 +157,7 @@ def _knows_all(evidence: Evidence) -> bool:
     begun = [event for event in evidence.events.value or [] if event["event"] in ("started", "resumed")]
     remarks = as_texts(begun[-1].get("remarks")) if begun else []
     given = bool(evidence.known_orientations)
-    return given and any(words.startswith("The orientations of all ") for words in remarks)
+    return given and any(words.startswith(GIVEN_ALL) for words in remarks)
 
 
 def _states(evidence: Evidence, settings: Mapping[str, Any], n_models: int) -> list[str]:

@@ -17,6 +17,8 @@ from orienteer.source.base import Source
 
 # How far the length of a quaternion may be from 1.
 _LENGTH_ERROR = 1e-3
+# A run whose orientations were all given says so in a remark that begins with these words.
+GIVEN_ALL = "The orientations of all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,11 @@ class KnownOrientations:
     def words(self) -> str:
         """The sentence with which every result from given orientations must begin."""
         n, known = len(self.quaternion), int(self.is_known.sum())
-        frames = f"all {counted(n, 'frame')}" if known == n else f"{known:,} of {counted(n, 'frame')}"
+        frames = f"{GIVEN_ALL} {counted(n, 'frame')}"
+        if known < n:
+            frames = f"The orientations of {known:,} of {counted(n, 'frame')}"
         return (
-            f"The orientations of {frames} were given, not found: {self.origin}. "
+            f"{frames} were given, not found: {self.origin}. "
             "The poses of sentinels, from which no model learns, are searched for all the same."
         )
 
