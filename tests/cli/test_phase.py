@@ -316,7 +316,7 @@ def test_what_differs_from_the_density_that_is_there_is_named(run: Any, volume: 
     assert "Written to out" in first.output
     assert "It is in out" in again.output
     assert "It was phased already" in again.errors
-    assert "another seed, symmetry." in run(*command, "--seed", 5, "--symmetry", "C2").errors
+    assert "different input: seed, symmetry." in run(*command, "--seed", 5, "--symmetry", "C2").errors
 
 
 def test_what_another_process_has_just_found_is_taken(

@@ -241,6 +241,6 @@ def test_frames_that_were_left_out_are_told(
 
     monkeypatch.setattr(fake, "orientations", some)
     result = run("reconstruct", frames)
-    assert (f"{n_out} as showing something else" in result.output) == (n_out > 0)
+    assert (f"{n_out} that show something other" in result.output) == (n_out > 0)
     assert ("7 of 12 frames (58 %) were left out" in result.errors) == is_many
     assert run("reconstruct", frames, "--json").json["frames_left_out"] == n_out

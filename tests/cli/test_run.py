@@ -125,7 +125,7 @@ def test_other_commands_refuse_several_ranks(run: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(main, "join_ranks", lambda _: SimpleNamespace(size=4, all_leave=lambda: True))
     result = run("simulate", "sphere")
     assert result.status == 1
-    assert "'simulate' works in one process, and 4 ranks were started." in result.errors
+    assert "'simulate' works in one process, but 4 ranks were started." in result.errors
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_nothing_on_the_right_side_has_nothing_as_its_solution() -> None:
         ({"shifts": []}, "none of them negative"),
         ({"shifts": [np.nan]}, "none of them negative"),
         ({"tolerance": 0.0}, "between 0 and 1"),
-        ({"max_iterations": 0}, "too few"),
+        ({"max_iterations": 0}, "at least 1 is needed"),
         ({"right_side": np.full(4, np.inf)}, "not finite"),
     ],
 )

@@ -130,7 +130,7 @@ def test_single_precision_keeps_its_tolerance(problem: SimpleNamespace) -> None:
 def test_what_does_not_fit_is_refused(problem: SimpleNamespace, change: dict[str, Any], message: str) -> None:
     problem.__dict__.update(change)
     if "points" in change and len(change["points"]) == 25:
-        message = "voxels of 7 A end at"
+        message = "voxels of 7 A hold only up to"
     with pytest.raises(OrienteerError, match=message):
         sums(problem, 6)
 

@@ -140,8 +140,8 @@ def test_phases_that_repeat_a_wrong_density_are_not_taken_for_a_right_one(
     )
     assert right.prtf.reaches_the_edge
     assert wrong.prtf.values.mean() > 0.5
-    assert not any("foretold" in remark or "does not fit" in remark for remark in right.remarks)
-    assert any("foretold" in remark or "does not fit" in remark for remark in wrong.remarks)
+    assert not any("predicted" in remark or "does not fit" in remark for remark in right.remarks)
+    assert any("predicted" in remark or "does not fit" in remark for remark in wrong.remarks)
 
 
 def test_noise_is_told_from_a_particle_however_well_its_phases_repeat() -> None:

@@ -271,7 +271,7 @@ def test_a_symmetry_that_is_not_kept_leaves_everything_as_it_was(
     emc = settled(frames_of_a_virus, 0.3)
     models, emc.course.last_log_likelihood = emc.models, -7.0
     emc.take_turn("next stage")
-    assert emc.take_turn("next stage").startswith("It has not. A nearly round particle may")
+    assert emc.take_turn("next stage").startswith("It has not. With a nearly round particle, a start may")
     assert (emc.course.n_starts, emc.course.start, emc.group.name) == (4, 1, "C1")
     assert [each["log_likelihood"] for each in emc.candidates] == [-7.0]
     np.testing.assert_array_equal(emc.candidates[0]["models"], models)

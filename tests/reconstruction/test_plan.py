@@ -34,7 +34,7 @@ def test_a_plan_fits_its_budget_and_says_so() -> None:
 def test_too_little_memory_is_told_with_the_least_that_is_needed(n_pixels: int) -> None:
     told = planned(budget_GiB=1e-5, n_pixels=n_pixels).beyond(1e-5)
     assert "memory_GiB = 1e-05 is too little" in told
-    least = float(told.split("give ")[1].split(" or more")[0])
+    least = float(told.split("Give ")[1].split(" or more")[0])
     assert planned(budget_GiB=least, n_pixels=n_pixels).beyond(least) == ""
     assert planned(budget_GiB=least / 4, n_pixels=n_pixels).beyond(least / 4)
     assert planned(budget_GiB=1.0).beyond(1.0) == planned(budget_GiB=0.0).beyond(0.0) == ""

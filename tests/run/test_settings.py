@@ -30,7 +30,7 @@ def test_the_example_file_names_every_choice() -> None:
     told = dict(zip(lines[1:], lines, strict=False))
     assert told['# background = "given"'] == '# One of: "given", "estimate".'
     assert told["# models = 1"] == '# One of: an integer, "auto".'
-    assert told["# positivity = true"] == "# Whether the density is nowhere negative."
+    assert told["# positivity = true"] == "# Whether the density must not be negative."
     for line in lines:
         if line.startswith("# One of:") and "integer" not in line:
             default = lines[lines.index(line) + 1].partition(" = ")[2]

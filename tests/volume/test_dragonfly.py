@@ -23,7 +23,7 @@ def test_a_cube_is_read_in_c_order_and_written_back_exactly(tmp_path) -> None:
 @pytest.mark.parametrize("n_bytes", [0, 8 * 27 - 1, 8 * 64, 8 * 27 + 8])
 def test_a_length_that_is_no_odd_cube_is_refused(tmp_path, n_bytes) -> None:
     (tmp_path / "cube.bin").write_bytes(bytes(n_bytes))
-    with pytest.raises(FileError, match="no cube"):
+    with pytest.raises(FileError, match="not the size of a float64 cube with an odd edge"):
         read_dragonfly_cube(tmp_path / "cube.bin", 1.0)
 
 
