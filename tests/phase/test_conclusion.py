@@ -110,7 +110,7 @@ def test_a_density_that_does_not_foretell_what_it_has_not_seen_is_told_to_be_wro
     sure = replace(data, sigma=0.1 * data.amplitudes**2)
     good, bad, worse = (
         conclude(starts, starts > 0.1, np.zeros(2), [5.0, 5.0], [s, s], sure) for s in (2.0, 0.6, 0.1)
-    )  # however well they foretell the voxels that chose them
+    )  # however well they predict the voxels that chose them
     assert good.unseen_error == pytest.approx(np.exp(-2.5))
     assert good.data_error == pytest.approx(0.05, rel=0.1)  # a tenth of the intensity
     assert not any("does not fit" in remark for remark in good.remarks)

@@ -9,12 +9,12 @@ from orienteer.orientation.point_group import PointGroup
 from orienteer.phase.data import phasing_data
 from orienteer.phase.half_grid import density_of, frequencies, half_grid_shells
 from orienteer.phase.held_out import (
-    Foretold,
+    Predicted,
     choose_held_out,
-    foretell,
     free_log_likelihood,
     joined,
     log_likelihood,
+    predict,
 )
 from orienteer.phase.settings import PhaseSettings
 
@@ -137,7 +137,7 @@ def test_the_standard_error_of_a_difference_is_its_scatter_over_repeated_speckle
     for _ in range(draws):
         own = rng.normal(0.3, 1.0, n_speckles)[speckle]  # how much worse the second density is
         common = rng.normal(0, 5.0, n_speckles * voxels)  # what makes a voxel hard for both of them
-        found = Foretold(np.stack([common, common - own]), np.full(len(speckle), 2.0), speckle)
+        found = Predicted(np.stack([common, common - own]), np.full(len(speckle), 2.0), speckle)
         below, error = found.below(0)
         assert below[0] == error[0] == 0
         means.append(below[1])
@@ -149,7 +149,7 @@ def test_the_standard_error_of_a_difference_is_its_scatter_over_repeated_speckle
 def test_the_speckles_of_voxels_are_about_as_many_as_there_are(body) -> None:
     data = phasing_data(body().intensity, device="cpu")
     density = np.zeros((1, data.n, data.n, data.n), np.float32)
-    found = foretell(density, np.zeros(1, np.float32), data, data.measured)
+    found = predict(density, np.zeros(1, np.float32), data, data.measured)
     width = data.box_A / data.diameter_A
     expected = data.measured.sum() / width**3
     assert expected < len(np.unique(found.speckle)) < 1.5 * expected
@@ -158,16 +158,16 @@ def test_the_speckles_of_voxels_are_about_as_many_as_there_are(body) -> None:
 def test_copies_of_a_symmetric_particle_tell_nothing_more() -> None:
     rng = np.random.default_rng(4)
     speckle, by_voxel = np.repeat(np.arange(40), 5), rng.normal(size=(2, 200))
-    once = Foretold(by_voxel, np.ones(200), speckle)
+    once = Predicted(by_voxel, np.ones(200), speckle)
     places = np.concatenate([speckle + 40 * copy for copy in range(12)])
-    copied = Foretold(np.tile(by_voxel, 12), np.ones(2400), places, n_copies=12)
+    copied = Predicted(np.tile(by_voxel, 12), np.ones(2400), places, n_copies=12)
     np.testing.assert_allclose(copied.below(0), once.below(0), rtol=1e-12)
 
 
 def test_means_of_speckles_tell_as_much_as_their_voxels() -> None:
     rng = np.random.default_rng(2)
     speckle = rng.integers(0, 12, 200)
-    voxels = Foretold(rng.normal(size=(3, 200)), rng.integers(1, 3, 200).astype(float), speckle, n_copies=4)
+    voxels = Predicted(rng.normal(size=(3, 200)), rng.integers(1, 3, 200).astype(float), speckle, n_copies=4)
     fewer = voxels.by_speckle()
     assert fewer.by_voxel.shape == (3, 12)
     np.testing.assert_allclose(fewer.mean, voxels.mean)

@@ -8,7 +8,7 @@ import pytest
 from orienteer.phase.course import Course
 from orienteer.phase.data import phasing_data
 from orienteer.phase.filled import filled_voxels
-from orienteer.phase.held_out import Foretold
+from orienteer.phase.held_out import Predicted
 from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.support_volume import are_too_small, choose_volume, smallest_as_good
 
@@ -40,7 +40,7 @@ def test_the_choice_is_the_smallest_volume_that_is_worse_by_less_than_the_error(
     apart = ((apart - apart.mean()) / apart.std())[speckle]
     below = [0.5, 0.0, 0.08, 0.12, 0.4, 0.05]
     by_voxel = [(0.5 if k != 1 else 0.0) * apart - less for k, less in enumerate(below)]
-    found = Foretold(np.stack(by_voxel), np.ones(500), speckle)
+    found = Predicted(np.stack(by_voxel), np.ones(500), speckle)
     chosen, error = smallest_as_good(found)
     assert chosen == 2
     assert error[2] == pytest.approx(0.05, rel=0.05)  # half a nat, over the root of a hundred speckles
@@ -53,32 +53,32 @@ def test_a_volume_at_which_amplitudes_are_twice_as_wrong_is_worse_however_few_sp
     apart = np.where(speckle % 2, 1.0, -1.0)
     below = [0.0, 0.1, 0.5, 0.9, 0.8]
     by_voxel = [(0.5 if k else 0.0) * k * apart - less for k, less in enumerate(below)]
-    found = Foretold(np.stack(by_voxel), np.ones(300), speckle, n_copies=60)
+    found = Predicted(np.stack(by_voxel), np.ones(300), speckle, n_copies=60)
     chosen, error = smallest_as_good(found)
     assert 2 * error[2] > 0.9
     assert chosen == 2
     assert smallest_as_good(found, most=0.4)[0] == 1
 
 
-def _fitted(below: list[float], scatter: float) -> Foretold:
+def _fitted(below: list[float], scatter: float) -> Predicted:
     """Volumes that fit seen voxels worse than the first by so many nats, with a scatter over 100 speckles."""
     speckle = np.repeat(np.arange(100), 5)
     rng = np.random.default_rng(1)
     apart = rng.normal(0, scatter, (len(below), 100))
     apart = (apart - apart.mean(axis=1, keepdims=True))[:, speckle]
-    return Foretold(apart - np.array(below)[:, None], np.ones(500), speckle)
+    return Predicted(apart - np.array(below)[:, None], np.ones(500), speckle)
 
 
 def test_a_volume_that_cannot_fit_what_was_seen_is_too_small_even_if_held_out_voxels_like_it() -> None:
-    """Held-out voxels of a symmetric particle are copies of few speckles, and half a virus foretold them."""
+    """Held-out voxels of a symmetric particle are copies of few speckles, and half a virus predicted them."""
     unknowns = np.array([0.5, 0.4, 0.3, 0.2, 0.15])
     seen = _fitted([0.0, 0.02, 0.04, 0.4, 0.3], scatter=0.05)
     refused = are_too_small(seen, unknowns)
     assert refused.tolist() == [False, False, False, True, True]
-    foretold = _fitted([0.0, 0.1, 0.1, 0.15, 0.2], scatter=2.0)
-    assert smallest_as_good(foretold)[0] == 4
-    assert smallest_as_good(foretold, refused=refused)[0] == 2
-    # The best is none of those either: by chance half a virus may foretell best.
+    predicted = _fitted([0.0, 0.1, 0.1, 0.15, 0.2], scatter=2.0)
+    assert smallest_as_good(predicted)[0] == 4
+    assert smallest_as_good(predicted, refused=refused)[0] == 2
+    # The best is none of those either: by chance half a virus may predict best.
     liked = _fitted([0.1, 0.1, 0.1, 0.0, 0.1], scatter=2.0)
     assert smallest_as_good(liked, refused=refused)[0] == 2
 

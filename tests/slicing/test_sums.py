@@ -61,10 +61,10 @@ def test_sums_of_ranks_have_the_bits_of_one_where_all_know_what_will_come() -> N
     scales = (1e-3, 1.0, 3.0, 40.0, 0.2, 5.0)
     parts = [rng.normal(size=(3, 3, 3, 2)).astype(np.float32) * np.float32(scale) for scale in scales]
     totals = [np.abs(part).sum(axis=(0, 1, 2), dtype=float) for part in parts]
-    foretold = tuple(1.3 * np.sum(totals, axis=0))
+    predicted = tuple(1.3 * np.sum(totals, axis=0))
 
     def added(chosen) -> np.ndarray:
-        sums = GpuSums(3, True, foretold)
+        sums = GpuSums(3, True, predicted)
         for number in chosen:
             units = np.ldexp(1.0, sums.expect_magnitudes(*totals[number]))
             sums.fixed += np.rint(parts[number].astype(float) * 0.3 * units).astype(np.int64)

@@ -155,7 +155,7 @@ def in_words(standing: Standing) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    """A duration, not finer than anyone can foretell it.
+    """A duration, not finer than anyone can predict it.
 
     >>> [_minutes(s) for s in (20, 600, 10_000)]
     ['20 s', '10 min', '2.8 h']

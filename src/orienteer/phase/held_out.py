@@ -73,11 +73,11 @@ def free_log_likelihood(density: Array, background: Array, data: "PhasingData") 
 
 def log_likelihood(density: Array, background: Array, data: "PhasingData", use: Array) -> NDArray[np.float64]:
     """Mean log-likelihood of the voxels ``use`` (n, n, n // 2 + 1), (B,)."""
-    return foretell(density, background, data, use).mean
+    return predict(density, background, data, use).mean
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
+class Predicted:
     """How well each of B densities predicts each of V voxels of the half-grid.
 
     by_voxel : (B, V) float64, log-likelihoods.
@@ -96,11 +96,11 @@ class Foretold:
         """Log-likelihood per voxel, (B,)."""
         return np.asarray(self.by_voxel @ self.counts / max(self.counts.sum(), 1e-300))
 
-    def by_speckle(self, densities: slice = slice(None)) -> "Foretold":
+    def by_speckle(self, densities: slice = slice(None)) -> "Predicted":
         """The same for some densities, with voxels averaged over each speckle: far fewer numbers."""
         counts = np.bincount(self.speckle, weights=self.counts).astype(np.float64)
         sums = [np.bincount(self.speckle, weights=one * self.counts) for one in self.by_voxel[densities]]
-        return Foretold(np.stack(sums) / counts, counts, np.arange(len(counts)), self.n_copies)
+        return Predicted(np.stack(sums) / counts, counts, np.arange(len(counts)), self.n_copies)
 
     def below(self, best: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How far each density is below the density ``best``, and the standard error of that, both (B,).
@@ -117,13 +117,13 @@ class Foretold:
         return mean, error / max(self.counts.sum(), 1e-300)
 
 
-def joined(parts: Sequence[Foretold], n_copies: int) -> Foretold:
+def joined(parts: Sequence[Predicted], n_copies: int) -> Predicted:
     """Join results of different densities that were judged by the same voxels."""
     by_voxel = np.concatenate([part.by_voxel for part in parts])
-    return Foretold(by_voxel, parts[0].counts, parts[0].speckle, n_copies)
+    return Predicted(by_voxel, parts[0].counts, parts[0].speckle, n_copies)
 
 
-def foretell(density: Array, background: Array, data: "PhasingData", use: Array) -> Foretold:
+def predict(density: Array, background: Array, data: "PhasingData", use: Array) -> Predicted:
     """Log-likelihoods of the voxels ``use`` (n, n, n // 2 + 1) under densities (B, n, n, n).
 
     The amplitude of a voxel is Gaussian around that of the density, after each shell was given the mean and
@@ -154,7 +154,7 @@ def foretell(density: Array, background: Array, data: "PhasingData", use: Array)
         wrong = (_in_contrast(modulus, amplitude, shell, means) - amplitude) ** 2
         variance = np.maximum(np.maximum(means(wrong) / power, known), 1e-12)
         result[start] = -(np.log(variance[shell]) + wrong / (power * variance)[shell]) / 2
-    return Foretold(result, counts, speckle)
+    return Predicted(result, counts, speckle)
 
 
 def _in_contrast(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from orienteer.phase.batches import starts_at_once
 from orienteer.phase.course import FIRST_BLUR, LARGEST_SUPPORT, LAST_BLUR, Course
 from orienteer.phase.data import PhasingData
-from orienteer.phase.held_out import Foretold, foretell, joined
+from orienteer.phase.held_out import Predicted, joined, predict
 from orienteer.phase.iterations import METHODS
 from orienteer.phase.schedule import Phase
 from orienteer.phase.state import PhaseState
@@ -104,8 +104,8 @@ class _Way:
     def __init__(self, course: Course, state: PhaseState, is_sharp: bool = False) -> None:
         self.course, self.state, self._is_sharp = course, state, is_sharp
         self.volumes: list[float] = []
-        self._foretold: list[Foretold] = []
-        self._fitted: list[Foretold] = []
+        self._predicted: list[Predicted] = []
+        self._fitted: list[Predicted] = []
         self._apart: list[float] = []
         self._gone = 0
 
@@ -116,7 +116,7 @@ class _Way:
         """
         again = _Way(self.course, state, is_sharp=True)
         larger = [k for k, volume in enumerate(self.volumes) if volume > first]
-        for name in ("volumes", "_foretold", "_fitted", "_apart"):
+        for name in ("volumes", "_predicted", "_fitted", "_apart"):
             setattr(again, name, [getattr(self, name)[k] for k in larger])
         return again
 
@@ -145,14 +145,14 @@ class _Way:
                 state = METHODS[phase.method](state, data, phase.beta)
         state.density[...] = self.course.estimate(state)
         self.course.symmetrise(state)
-        found = foretell(state.density, state.background, data, data.choosing)
+        found = predict(state.density, state.background, data, data.choosing)
         best = int(found.mean.argmax())
         ranked = np.sort(found.mean)
         only = slice(best, best + 1)
         seen = data.measured & ~data.held_out
         self._apart.append(float(ranked[-1] - ranked[-2]))
-        self._foretold.append(found.by_speckle(only))
-        self._fitted.append(foretell(state.density[only], state.background[only], data, seen).by_speckle())
+        self._predicted.append(found.by_speckle(only))
+        self._fitted.append(predict(state.density[only], state.background[only], data, seen).by_speckle())
 
     @property
     def choice(self) -> int:
@@ -161,8 +161,8 @@ class _Way:
         most = _WORSE if self._is_sharp else _MUCH_WORSE
         unknowns = np.array(self.volumes) / independent_amplitudes(data)
         refused = are_too_small(joined(self._fitted, copies), unknowns)
-        foretold = joined(self._foretold, copies)
-        return smallest_as_good(foretold, float(np.median(self._apart)), most, refused)[0]
+        predicted = joined(self._predicted, copies)
+        return smallest_as_good(predicted, float(np.median(self._apart)), most, refused)[0]
 
 
 def falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
@@ -181,7 +181,7 @@ def independent_amplitudes(data: PhasingData) -> float:
     return max(float(data.measured.sum()) * share, 1.0)
 
 
-def are_too_small(fitted: Foretold, unknowns: NDArray[np.float64]) -> NDArray[np.bool_]:
+def are_too_small(fitted: Predicted, unknowns: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which (K,) of falling volumes fit the voxels used worse than a larger one by more than noise explains.
 
     fitted : how well the voxels used in phasing are fitted.
@@ -199,7 +199,7 @@ def are_too_small(fitted: Foretold, unknowns: NDArray[np.float64]) -> NDArray[np
 
 
 def smallest_as_good(
-    found: Foretold,
+    found: Predicted,
     scatter: float = 0.0,
     most: float = _MUCH_WORSE,
     refused: NDArray[np.bool_] | None = None,

@@ -68,8 +68,8 @@ def plot_weak(
         ranks = [run["ranks"] for run in own]
         words = "frames shared" if shape == "1xN" else "orientations shared"
         left.plot(ranks, [run["work_seconds"] for run in own], "o-", color=colour, label=f"{words}, measured")
-        foretold = [run["model_work_seconds"] for run in own]
-        left.plot(ranks, foretold, "--", color=colour, lw=1.8, label=f"{words}, model of busy cores")
+        predicted = [run["model_work_seconds"] for run in own]
+        left.plot(ranks, predicted, "--", color=colour, lw=1.8, label=f"{words}, model of busy cores")
     left.set_ylim(bottom=0)
     left.set_xticks(sorted({run["ranks"] for run in runs}))
     left.set_xlabel(f"ranks, one thread each, on {cores} shared cores")

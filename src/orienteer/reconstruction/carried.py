@@ -199,7 +199,7 @@ class Carried(Preparation):
         is_followed = self.n_halves == 2 and self.settings.models == 1
         self.annealing = Annealing(
             len(self.work.poses), is_first=is_first, is_followed=is_followed,
-            likenesses=self.likenesses if stage == 0 else 1.0,
+            equivalents=self.equivalents if stage == 0 else 1.0,
         )  # fmt: skip
         self.table.forget_merge()
         if self.models is not None:
@@ -215,7 +215,7 @@ class Carried(Preparation):
         return 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
 
     @property
-    def likenesses(self) -> float:
+    def equivalents(self) -> float:
         """Equivalent poses of each orientation in the grid, because of the symmetry of the models.
 
         A given symmetry reduces the grid to one of each; with a found one, the grid keeps all of them.

@@ -151,7 +151,7 @@ class Emc(Carried):
         merged = table.merged & ~self.sentinel
         shown = merged & (table.shown >= 0)
         perplexity = table.mean_perplexity(shown if shown.any() else merged)
-        return perplexity / (table.states_per_frame * self.likenesses)
+        return perplexity / (table.states_per_frame * self.equivalents)
 
     def orient_and_merge(
         self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None

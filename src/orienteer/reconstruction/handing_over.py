@@ -115,5 +115,5 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     emc.noise.dispersion, emc.noise.sigma = learnt.dispersion.copy(), learnt.sigma
     emc.noise.rescale_shells(zoom)
     emc.half_correlation = np.ones(n_shells_of(emc.full[0]))
-    emc.annealing = Annealing(len(work.poses), likenesses=emc.likenesses if stage == 0 else 1.0)
+    emc.annealing = Annealing(len(work.poses), equivalents=emc.equivalents if stage == 0 else 1.0)
     emc.course.is_patient = False

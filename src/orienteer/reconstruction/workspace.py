@@ -54,7 +54,7 @@ class Workspace:
     """
 
     def __init__(self, emc: "Carried", stage: Stage) -> None:
-        given, is_turned = emc.settings.given_group, emc.likenesses > 1
+        given, is_turned = emc.settings.given_group, emc.equivalents > 1
         self.stage, self.mesh = stage, emc.mesh
         self.xp: Any = emc.xp
         pixels = emc.pixels

@@ -42,7 +42,7 @@ class CpuSums:
     def __init__(self, n: int, by_call: bool = False, magnitudes: tuple[float, float] | None = None) -> None:
         self.n, self._by_call = n, by_call
         self.single: NDArray[np.float32] = np.zeros((n, n, n, 2), np.float32)
-        self.exponents = _foretold(magnitudes) if by_call else None
+        self.exponents = _predicted(magnitudes) if by_call else None
         self.double: Any = None if self.exponents else np.zeros((n, n, n, 2))
         self.fixed: Any = np.zeros((n, n, n, 2), np.int64) if self.exponents else None
         self.magnitudes = np.zeros(2)
@@ -117,7 +117,7 @@ class GpuSums:
         h = (n + 1) // 2
         self.sectors: Array = None if deterministic else self.cupy.zeros((2, 2, n, h, h, 8), np.float32)
         self.fixed: Array = self.cupy.zeros((n, n, n, 2), np.int64) if deterministic else None
-        self.exponents: tuple[int, int] | None = _foretold(magnitudes)
+        self.exponents: tuple[int, int] | None = _predicted(magnitudes)
         self.magnitudes: NDArray[np.float64] = np.zeros(2)
         self._total: Array = None
         self._rows = 0
@@ -187,7 +187,7 @@ def _made_room(fixed: Array, exponents: tuple[int, int], needed: tuple[int, int]
     return (min(exponents[0], needed[0]), min(exponents[1], needed[1]))
 
 
-def _foretold(magnitudes: tuple[float, float] | None) -> tuple[int, int] | None:
+def _predicted(magnitudes: tuple[float, float] | None) -> tuple[int, int] | None:
     """Exponents of units for predicted sums of magnitudes; None if they are missing or not positive."""
     if magnitudes is None or not np.all(np.isfinite(magnitudes)) or not min(magnitudes) > 0:
         return None

@@ -30,13 +30,13 @@ def test_symmetrised_sums_are_seen_alike_from_all_equivalent_sides(name: str) ->
 
 @pytest.mark.parametrize("name", ["C7", "D3", "O"])
 def test_a_voxel_and_its_likenesses_start_with_one_prior_on_an_axis_and_off_it(name: str) -> None:
-    """One on an axis has fewer likenesses: its own photons are not there several times."""
+    """One on an axis has fewer equivalents: its own photons are not there several times."""
     n, group, prior = 21, PointGroup(name), 0.25
     photons, exposure = 0.2, 0.7
     found = solve(symmetrise_sums(np.tile([photons, exposure], (n, n, n, 1)), group), prior / group.order)
     for place, on_axis in (((10, 10, 16), {"C7": 7, "D3": 3, "O": 4}[name]), ((12, 15, 17), 1)):
-        likenesses = group.order / on_axis
-        wanted = (likenesses * photons + prior) / (likenesses * exposure + prior)
+        equivalents = group.order / on_axis
+        wanted = (equivalents * photons + prior) / (equivalents * exposure + prior)
         assert found[place] == pytest.approx(wanted, rel=1e-5)
 
 

@@ -69,11 +69,11 @@ def test_a_ratio_is_that_of_the_photons_in_each_ring(data: Any) -> None:
     for m, ratio in enumerate((large, small)):
         own = state == m
         counted = np.bincount(ring, frames[own].sum(axis=0))[1:]
-        foretold = np.bincount(ring, emc.fluence[own].sum() * expected * ratio(emc.work.length_inv_A))[1:]
+        predicted = np.bincount(ring, emc.fluence[own].sum() * expected * ratio(emc.work.length_inv_A))[1:]
         many = counted > 1000
         # Between the rings that it is known at, the mean falls steeply.
-        np.testing.assert_allclose(foretold[many], counted[many], rtol=0.1)
-        assert foretold.sum() == pytest.approx(counted.sum(), rel=0.05)
+        np.testing.assert_allclose(predicted[many], counted[many], rtol=0.1)
+        assert predicted.sum() == pytest.approx(counted.sum(), rel=0.05)
     # Small particles have their dark rings further out.
     apart = large(emc.work.length_inv_A) / small(emc.work.length_inv_A)
     assert apart.max() > 2 * apart.min()

@@ -50,11 +50,11 @@ class Annealing:
 
     def __init__(
         self, n_poses: int, *, is_first: bool = False, after_split: bool = False, is_followed: bool = False,
-        likenesses: float = 1.0,
+        equivalents: float = 1.0,
     ) -> None:  # fmt: skip
-        """likenesses : equivalent poses of each orientation; at first a frame keeps neighbours of each."""
+        """equivalents : equivalent poses of each orientation; at first a frame keeps neighbours of each."""
         share = _FIRST_SHARE if is_first else _SPLIT_SHARE if after_split else 0.0
-        self.target = max(share * n_poses, likenesses * LAST_PERPLEXITY)
+        self.target = max(share * n_poses, equivalents * LAST_PERPLEXITY)
         self.iterations_done = 0
         self.inverse = 0.0
         self.is_untempered = False
