@@ -33,7 +33,7 @@ def test_another_detector_replaces_the_one_that_is_there_and_the_log_says_so(fol
     found = folder.read_detector()
     assert found is not None
     assert hash_detector(found) == hash_detector(FAR)
-    assert reasons(folder) == ["the detector is another one than before."]
+    assert reasons(folder) == ["the detector has changed."]
     folder.meet_source((4, 4), None)
     assert folder.read_detector() is not None
 

@@ -33,7 +33,7 @@ def test_a_choice_leaves_out_hits_by_their_columns(growing: Callable[..., Any]) 
 
 
 def test_a_choice_that_is_no_mask_is_refused(growing: Callable[..., Any]) -> None:
-    with pytest.raises(OrienteerError, match="one yes or no for each"):
+    with pytest.raises(OrienteerError, match="one True or False for each"):
         Arrivals(growing(10), lambda _: np.ones(3)).take(10)
 
 

@@ -185,7 +185,7 @@ def test_without_hits_it_ends_and_says_so(growing: Callable[..., Any], tmp_path:
 
 
 def test_hits_without_a_detector_are_refused(frames: Any, tmp_path: Path) -> None:
-    with pytest.raises(OrienteerError, match="where the pixels"):
+    with pytest.raises(OrienteerError, match="detector geometry of these hits"):
         follow(orienteer.open(frames.read().dense()), tmp_path / "map", device="cpu")
     assert not os.path.exists(tmp_path / "map")
 

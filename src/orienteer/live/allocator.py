@@ -1,7 +1,7 @@
-"""Memory that was let go goes back to the system, so that a process of a long shift does not grow.
+"""Return freed memory to the system, so that a process does not grow over a long shift.
 
-The C library keeps blocks that were freed for later ones.  Batches of a stream vary in size, and what is free
-between small blocks that stay is rarely used again: a process grows, though it holds no more than before.
+The C library keeps freed blocks for later use.  Batches of a stream vary in size, and the gaps between small
+blocks that stay are rarely used again: the process grows although it holds no more than before.
 """
 
 import ctypes
@@ -13,10 +13,10 @@ _M_MMAP_THRESHOLD = -3
 
 
 def take_large_blocks_one_by_one(from_bytes: int = LARGE_BYTES) -> bool:
-    """Have blocks of so many bytes and more come from the system and go back there each by itself.
+    """Make the C library take each block of ``from_bytes`` or more from the system, and return it when freed.
 
-    Otherwise threads that receive messages keep room for the largest that has come.  Returns whether the C
-    library of this system can be told so.
+    Otherwise threads that receive messages keep room for the largest message so far.  Returns whether the C
+    library of this system has this setting.
     """
     with suppress(OSError, AttributeError, TypeError):
         return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, from_bytes))
@@ -24,9 +24,9 @@ def take_large_blocks_one_by_one(from_bytes: int = LARGE_BYTES) -> bool:
 
 
 def give_back_freed_memory() -> bool:
-    """Give all pages back that hold nothing; whether the C library of this system can be told so.
+    """Return all empty pages to the system; returns whether the C library of this system can do that.
 
-    The GNU C library does it in some milliseconds for a hundred MiB.
+    The GNU C library needs a few milliseconds for a hundred MiB.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,16 +1,16 @@
-"""LiveFolder: the files of a live run and what is in them.
+"""LiveFolder: the files of a live run and their contents.
 
-| file | what |
+| file | contents |
 |---|---|
-| ``live.json`` | source, filter, shape of frames, versions; it makes a folder a live run |
-| ``settings.toml`` | every setting as it is used |
-| ``detector.h5`` | the detector, mask included, where the stream or the user has described it |
-| ``journal/`` | what was received, see ``journal.py`` |
-| ``counters.json`` | counters of the last segment, for people and scripts; the journal is what counts |
+| ``live.json`` | source, filter, shape of frames, versions; a folder with this file is a live run |
+| ``settings.toml`` | every setting with the value in use |
+| ``detector.h5`` | the detector with its mask, if the stream or the user has described it |
+| ``journal/`` | everything received; see ``journal.py`` |
+| ``counters.json`` | counters of the last segment, for people and scripts; the journal is authoritative |
 | ``events.jsonl`` | starts, stops and faults, one line each |
-| ``map/`` | the growing map, which is a run directory; ``map-1/``: one that could not go on |
-| ``children/`` | what the worker, the map and the feeder of the database have said last |
-| ``lock``, ``worker.lock`` | there while somebody supervises the run, receives |
+| ``map/`` | the growing map, which is a run directory; ``map-1/``: an older map that could not be continued |
+| ``children/`` | logs of the worker, the map and the database feeder |
+| ``lock``, ``worker.lock`` | exist while a process supervises the run, or receives for it |
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from orienteer.source.journal import DESCRIPTION, DETECTOR, FORMAT, VERSION
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
 
-# The sections that a live run uses; the others are those of simulations and of later steps.
+# The settings sections that a live run uses; the others belong to simulations and to later steps.
 SECTIONS = ("run", "calibration", "hits", "live", "online", "emc")
 
 
 class LiveFolder:
-    """The paths of a live run, and what is written beside its journal."""
+    """The paths of a live run, and the files that are written beside its journal."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -60,12 +60,12 @@ class LiveFolder:
         return self.description.is_file()
 
     def make(self) -> None:
-        """Make the folder; one that holds other things is refused."""
+        """Make the folder; raises FileError if it already holds anything but a live run."""
         if self.path.exists() and not self.path.is_dir():
             raise FileError(self.path, "is a file, not a folder for a live run.", "Give another path.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            # Hidden files are what a killed process, or the file system, has left.
+            # Hidden files are leftovers of a killed process or of the file system.
             names = (name for name in os.listdir(self.path) if not name.startswith("."))
             foreign = sorted(name for name in names if not name.endswith("lock"))
             if foreign and not self.is_begun:
@@ -75,14 +75,16 @@ class LiveFolder:
             raise unwritable(self.path, error) from error
 
     def begin(self, facts: Mapping[str, Any], settings: Settings) -> bool:
-        """Write settings and description, or take up those that are there; whether the run is new.
+        """Write settings and description; returns whether the run is new.
 
-        facts : ``sources`` (addresses by name), their ``options``, ``filter``, ``seed`` and ``device``; those
-            of a run that goes on may be others than before, as its source may have moved.
+        A run that is continued keeps its id, date of creation, frame shape and polarisation.
+
+        facts : ``sources`` (addresses by name), their ``options``, ``filter``, ``seed`` and ``device``; they
+            may differ from the earlier ones when a run is continued, as its source may have moved.
         """
         is_new = not self.is_begun
         described = {} if is_new else self.describe()
-        # The description comes first: a folder with anything else in it, but no description, is refused.
+        # The description is written first: ``make`` refuses a folder that holds files but no description.
         write_json(
             self.description,
             {
@@ -103,7 +105,7 @@ class LiveFolder:
         return is_new
 
     def describe(self) -> dict[str, Any]:
-        """What ``live.json`` says."""
+        """The contents of ``live.json``."""
         if not self.is_begun:
             what = "holds no live run." if self.path.is_dir() else "there is no such folder."
             hint = meant_instead(self.path, "Begin one: orienteer live --source ADDRESS --out FOLDER")
@@ -117,7 +119,7 @@ class LiveFolder:
     def meet_source(
         self, frame_shape: tuple[int, ...], detector: Detector | None, polarisation: str | None = None
     ) -> None:
-        """Note what the source has told of its frames; frames of another shape do not belong to this run."""
+        """Record the frame shape, detector and polarisation of the source; refuse frames of another shape."""
         described = self.describe()
         known = described.get("frame_shape")
         if known and tuple(known) != tuple(frame_shape):
@@ -131,13 +133,13 @@ class LiveFolder:
             write_json(self.description, {**described, **told})
 
     def read_detector(self) -> Detector | None:
-        """The detector of the run; None where nobody has described it yet."""
+        """The detector of the run; None if it has not been described yet."""
         from orienteer.detector.hdf5 import stored_detector
 
         return stored_detector(self.detector)
 
     def put_detector(self, detector: Detector) -> None:
-        """Let the run have this detector, from now on and for the hits that are there."""
+        """Store this detector for the run; it also applies to the hits already received."""
         from orienteer.detector.hdf5 import store_detector
         from orienteer.run.input import hash_detector
 
@@ -146,10 +148,10 @@ class LiveFolder:
             return
         store_detector(self.detector, detector)
         if known is not None:
-            self.log.append("detector", reason="the detector is another one than before.")
+            self.log.append("detector", reason="the detector has changed.")
 
     def set_aside_map_of_another(self, detector: Detector) -> None:
-        """Set a map aside that was begun with another detector: it cannot go on, and loses nothing so."""
+        """Rename a map that was begun with another detector: it cannot be continued, but is not lost."""
         from orienteer.run.directory import RunDirectory
         from orienteer.run.input import hash_detector
 
@@ -161,7 +163,7 @@ class LiveFolder:
             self.set_aside_map("it was begun with another detector")
 
     def set_aside_map(self, reason: str) -> None:
-        """Give the folder of the map another name, map-1 or a higher number, so that one is begun anew."""
+        """Rename the folder of the map to map-1 (or the next free number), so that a new map is begun."""
         number = 1
         while (aside := self.map.with_name(f"map-{number}")).exists():
             number += 1
@@ -172,11 +174,11 @@ class LiveFolder:
         self.log.append("map set aside", reason=f"the map is now in {aside.name}: {reason}.")
 
     def write_counters(self, counters: Mapping[str, Any]) -> None:
-        """Put the counters in place."""
+        """Write ``counters.json``."""
         write_json(self.counters, counters)
 
     def read_counters(self) -> dict[str, Any]:
-        """The counters of the last segment; empty where there are none yet."""
+        """The counters of the last segment; empty if there are none yet."""
         try:
             read = json.loads(self.counters.read_text(encoding="utf-8"))
         except (OSError, ValueError):

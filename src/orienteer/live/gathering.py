@@ -1,4 +1,4 @@
-"""Gathering: shots and hits that have come, and wait for their segment."""
+"""Gathering: shots and hits that wait for the next segment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from orienteer.source.patterns import Patterns, concatenate
 
 
 class Gathering:
-    """What has come since the last segment; hits are judged a few at a time while more of them come.
+    """Everything received since the last segment; hits are judged a few at a time while more arrive.
 
-    n_shots, n_bytes : the shots, and about the memory that they and their hits take.
+    n_shots, n_bytes : number of shots, and approximate memory of the shots and their hits.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Gathering:
         self._judged: list[tuple[int, Columns]] = []
 
     def add_hits(self, hits: Patterns, rows: NDArray[np.int64]) -> None:
-        """Take in hits, as lists of photons, which are these rows of the shots that are added next."""
+        """Take in hits as lists of photons; rows : their rows among the shots that are added next."""
         self._hits.append(hits)
         self._unjudged.append(hits)
         self._rows.append(rows + self.n_shots)
@@ -40,30 +40,30 @@ class Gathering:
 
     @property
     def n_unjudged(self) -> int:
-        """Hits that nobody has judged yet."""
+        """Number of hits that have not been judged yet."""
         return sum(map(len, self._unjudged))
 
     def take_unjudged(self, most: int) -> Patterns | None:
-        """The next hits to be judged, at most so many; None where there are none."""
+        """The next hits to be judged, at most ``most``; None if there are none."""
         hits = _joined(self._unjudged)
         self._unjudged = [] if hits is None or len(hits) <= most else [hits[most:]]
         return None if hits is None else hits[:most]
 
     def add_judged(self, n: int, columns: Columns) -> None:
-        """What was found in the n hits that were taken last."""
+        """Take in what was found in the n hits that ``take_unjudged`` gave last."""
         self._judged.append((n, columns))
 
     @property
     def hit_rows(self) -> NDArray[np.int64]:
-        """(H,) the rows of the shots that are hits."""
+        """(H,) rows of the shots that are hits."""
         return np.concatenate([np.zeros(0, np.int64), *self._rows])
 
     def hits(self) -> Patterns | None:
-        """All hits; None where there are none."""
+        """All hits; None if there are none."""
         return _joined(self._hits)
 
     def judged(self) -> Columns:
-        """What was found in all hits (H, ...); NaN, 0 or False in those of which a column is not known."""
+        """What was found in all hits (H, ...); NaN, 0 or False for hits that lack a column."""
         return join_columns(self._judged, _names(self._judged))
 
     def shots(self) -> Columns:
@@ -76,7 +76,7 @@ def _names(parts: list[tuple[int, Columns]]) -> tuple[str, ...]:
 
 
 def _joined(parts: list[Patterns]) -> Patterns | None:
-    """The hits of all parts, with the columns that all of them have; None where there are none."""
+    """The hits of all parts, with the columns that all parts have; None if there are no hits."""
     parts = [part for part in parts if len(part)]
     if not parts:
         return None

@@ -1,4 +1,4 @@
-"""What a live run is given: sources, a filter, a geometry; each is looked at before anything is started."""
+"""What the user gives a live run: sources, filter, geometry; each is checked before anything starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_given(facts: Mapping[str, Any], settings: Settings) -> None:
-    """Refuse sources, options, a filter or a geometry that cannot be what is meant; nothing is received.
+    """Refuse sources, options, a filter or a geometry that cannot work; receives nothing.
 
     facts : ``sources`` (addresses by name), their ``options`` and ``filter``.
     """
@@ -28,7 +28,7 @@ def check_given(facts: Mapping[str, Any], settings: Settings) -> None:
 
 
 def open_sources(described: Mapping[str, Any], has_filter: bool) -> EventSource:
-    """One stream, or several whose events are matched by id."""
+    """Open one stream, or several whose events are matched by id."""
     from orienteer.stream.building import EventBuilder
     from orienteer.stream.opening import open_stream
 
@@ -48,7 +48,7 @@ def open_sources(described: Mapping[str, Any], has_filter: bool) -> EventSource:
 
 
 def open_detector(settings: Settings) -> Detector | None:
-    """The detector that the user has given; None where there is none."""
+    """The detector that the user has given; None if there is none."""
     if not settings.run.geometry:
         return None
     from orienteer.detector.opening import open_geometry
@@ -61,7 +61,7 @@ def open_detector(settings: Settings) -> Detector | None:
 
 
 def load_filter(text: str) -> Filter | None:
-    """The user's filter; None where there is none."""
+    """The user's filter; None if there is none."""
     if not text:
         return None
     from orienteer.stream import filtering

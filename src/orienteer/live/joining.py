@@ -1,4 +1,4 @@
-"""Joining: old segments of a journal become larger files; a long shift is no folder of thousands."""
+"""Joining: merges old segments of a journal into larger files; a long shift would leave thousands."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ KEEP = 8
 _SEGMENTS = ("number", "n_shots", "n_hits")
 
 
-class _NoLongerWanted(Exception):  # noqa: N818 - nothing is wrong
-    """Raised inside of a join, which then leaves everything as it was."""
+class _NoLongerWanted(Exception):  # noqa: N818 - not an error
+    """Raised inside a join to abandon it; everything is left as it was."""
 
 
 def join_segments(
@@ -41,14 +41,15 @@ def join_segments(
     keep: int = KEEP,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> int:
-    """Join old segments of a live run, ``together`` at a time; how many files were made.
+    """Join old segments of a live run, ``together`` at a time; returns how many files were made.
 
-    The joined file is in place before the small ones go, and readers take whichever they find.  A column that
-    only some segments have, as those with hits have sizes, is blank in the others, as readers see it anyway;
-    segments in which a column is of another type, and those beside a damaged one, stay as they are.
+    The joined file is in place before the small ones are removed, and readers take whichever they find.  A
+    column that only some segments have (only those with hits have sizes) is filled with blanks for the
+    others, as readers do anyway.  Segments are not joined if a column has different types in them, or if one
+    of them is damaged.
 
-    keep : so many of the last segments stay as they are: a worker goes on from the last of them.
-    is_wanted : asked between segments.
+    keep : how many of the last segments stay as they are: a worker continues from the last of them.
+    is_wanted : asked between segments; once it is false, the join is abandoned.
     """
     journal = folder / JOURNAL
     ranges = list_ranges(journal)
@@ -78,7 +79,7 @@ def join_segments(
 
 
 def _remove_joined(journal: Path, in_use: list[SegmentRange]) -> None:
-    """Remove files whose rows another file holds; a join that was killed leaves such."""
+    """Remove files whose rows another file holds as well; a killed join leaves such files."""
     if not journal.is_dir():  # nothing has come yet
         return
     for path in journal.iterdir():
@@ -89,21 +90,21 @@ def _remove_joined(journal: Path, in_use: list[SegmentRange]) -> None:
 
 @dataclass(frozen=True)
 class _Tables:
-    """What a joined file has room for: frames of a shape, and empty columns (0, ...) by name."""
+    """Layout of a joined file: the shape of its frames, and empty columns (0, ...) by name."""
 
     frame_shape: tuple[int, ...]
     columns: dict[str, NDArray[Any]]
 
 
 def _tables_for(journal: Path, parts: list[SegmentRange]) -> _Tables | None:
-    """Tables that hold the rows of all parts; None where a column has two types, or frames two shapes."""
+    """The layout for the rows of all parts; None if a column has two types or frames have two shapes."""
     shapes = set()
     columns: dict[str, NDArray[Any]] = {}
     for part in parts:
         with open_segment(journal / part.name) as segment:
             index = segment.index()
             shapes.add(index.frame_shape)
-            if not index.n_shots.sum():  # a segment that only notes a stop has no columns of its own
+            if not index.n_shots.sum():  # a segment that only records a stop has no columns
                 continue
             for name in index.columns:
                 column = segment.column(name, slice(0, 0))
@@ -132,7 +133,7 @@ def _join(
 
 
 def _create(file: h5py.File, tables: _Tables) -> dict[str, h5py.Dataset]:
-    """Empty tables by name, open as long as rows are added: one that is closed packs its last rows anew."""
+    """Empty tables by name; they stay open while rows are added: closing one packs its last rows again."""
     begin_file(file, tables.frame_shape)
     shots, hits, segments = (file.create_group(name) for name in ("shots", "hits", "segments"))
     made = {f"shots/{name}": create_column(shots, name, column) for name, column in tables.columns.items()}
@@ -144,7 +145,7 @@ def _create(file: h5py.File, tables: _Tables) -> dict[str, h5py.Dataset]:
 def _append(
     made: dict[str, h5py.Dataset], segment: SegmentFile, index: SegmentIndex, tables: _Tables
 ) -> None:
-    """Put the rows of a segment behind those that are there."""
+    """Append the rows of a segment."""
     for name in _SEGMENTS:
         append_rows(made[f"segments/{name}"], getattr(index, name))
     n_shots, n_hits = int(index.n_shots.sum()), int(index.n_hits.sum())

@@ -1,8 +1,8 @@
-"""Journal: everything that a live run has received, in segments that are each put in place in one stroke.
+"""Journal: everything that a live run has received, in segments that are each committed atomically.
 
-A segment holds the table of its shots, the photons of its hits, and what the worker needs to go on right
-behind it: counters, the position of the source, the state of hit finding.  Renaming the file is the commit:
-a worker that is killed at any instant goes on from the last segment, and no event is lost or counted twice.
+A segment holds the table of its shots, the photons of its hits, and what the worker needs to continue right
+after it: counters, the position of the source, the state of hit finding.  Renaming the file is the commit:
+a worker that is killed at any instant continues from the last segment, and no event is lost or counted twice.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _CHUNK_ENTRIES = 1 << 16
 
 @dataclass(frozen=True)
 class Segment:
-    """What is committed in one stroke.
+    """The contents of one atomic commit.
 
     shots : columns (N, ...), ``event_id`` among them; one row for each event.
-    hit_rows : (H,) rows of ``shots`` that are hits, ascending; photons : theirs.
-    summary : JSON, all of the run up to here: ``counters``, ``position`` and what pages show.
+    hit_rows : (H,) rows of ``shots`` that are hits, ascending; photons : the photons of these hits.
+    summary : JSON that covers the whole run so far: ``counters``, ``position`` and what pages show.
     state : arrays by part and name.
     """
 
@@ -58,9 +58,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class Restored:
-    """What a worker goes on from: the last segment that is whole.
+    """What a worker continues from: the last intact segment.
 
-    set_aside : files behind it that are damaged, under the names that they have now.
+    set_aside : damaged files after that segment, by their new names.
     """
 
     number: int
@@ -70,7 +70,7 @@ class Restored:
 
 
 class Journal:
-    """The journal as its one writer sees it."""
+    """The journal for its only writer."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / JOURNAL
@@ -88,9 +88,9 @@ class Journal:
         return self._following
 
     def restore(self, parts: tuple[str, ...]) -> Restored | None:
-        """What the last whole segment tells, with these parts of the state; None where there is none.
+        """The summary of the last intact segment and these parts of its state; None if there is no segment.
 
-        A last segment that is damaged, as by a failing disk, is set aside: its events come again.
+        A damaged last segment (of a failing disk, say) is renamed: its events are received again.
         """
         aside: list[Path] = []
         for each in reversed(list_ranges(self.folder)):
@@ -108,7 +108,7 @@ class Journal:
         return None
 
     def commit(self, segment: Segment) -> int:
-        """Put a segment in place; its number."""
+        """Put a segment in place; returns its number."""
         number = self._following
         n_shots, n_hits = len(segment.shots["event_id"]), len(segment.hit_rows)
         with new_hdf5(self.folder / SegmentRange(number, number).name, libver="latest") as file:
@@ -136,7 +136,7 @@ class Journal:
 
 
 def begin_file(file: h5py.File, frame_shape: tuple[int, ...]) -> None:
-    """Say what a new file is."""
+    """Write format, version and frame shape as attributes of a new file."""
     file.attrs["format"] = np.bytes_(FORMAT_MARK)
     file.attrs["format_version"] = FORMAT_VERSION
     file.attrs["frame_shape"] = np.array(frame_shape, dtype=np.int64)

@@ -21,10 +21,10 @@ Columns = dict[str, NDArray[Any]]
 
 
 class Keeps(Protocol):
-    """Something whose state goes into every segment."""
+    """An object whose state is stored in every segment."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What ``restore`` takes."""
+        """The state, as ``restore`` takes it."""
         ...
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -37,7 +37,7 @@ class Finder(Keeps, Protocol):
 
     @property
     def background(self) -> NDArray[Any]:
-        """(P,) mean photons of a shot without particle."""
+        """(P,) mean photons of a shot without a particle."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Finder(Keeps, Protocol):
 
 
 class Analysis(Keeps, Protocol):
-    """Says what a hit is of, as :class:`orienteer.hits.analysis.HitAnalysis` does."""
+    """Finds the size and kind of hits, as :class:`orienteer.hits.analysis.HitAnalysis` does."""
 
     def look(self, hits: Patterns, background: NDArray[Any] | None) -> Columns:
         """Columns (N,), ``size_A`` and ``kind`` among them."""
@@ -61,9 +61,9 @@ class Analysis(Keeps, Protocol):
 class Looking:
     """Calibration, hit finding and analysis, with all that they have learned.
 
-    make_analysis : the analysis at a wavelength in angstrom; None where the detector is not known.
-    wavelength_A : of all events; 0: what each of them says.
-    device : where dense frames are calibrated and looked at; hits come back.
+    make_analysis : makes the analysis for a wavelength in angstrom; None if the detector is not known.
+    wavelength_A : of all events; 0: each event has its own.
+    device : on which dense frames are calibrated and searched for hits; hits are returned on the CPU.
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class Looking:
         return found, Patterns(hits.sparse(), hits.event_id, hits.columns)
 
     def analyse(self, hits: Patterns) -> Columns:
-        """Size, kind and brightness of hits; nothing where detector or wavelength are not known."""
+        """Size, kind and brightness of hits; empty if the detector or the wavelength is not known."""
         wavelength_A = self._wavelength_of(hits)
         if not len(hits) or self._make_analysis is None or not wavelength_A:
             return {}
         if self._analysis is None:
-            # The wavelength that the first hits had, also after a restart: it may vary from shot to shot.
+            # The wavelength may vary from shot to shot: use that of the first hits, also after a restart.
             before = self._analysis_state.get(WAVELENGTH)
             self._analysis = self._make_analysis(wavelength_A if before is None else float(before[0]))
             if self._analysis_state:
@@ -105,7 +105,7 @@ class Looking:
         return self._analysis.look(hits, self.finder.background)
 
     def state(self) -> dict[str, Columns]:
-        """All that was learned, by part."""
+        """Everything learned so far, by part."""
         analysis = self._analysis.state() if self._analysis is not None else dict(self._analysis_state)
         powder = {"hits": self.finder.powder.hits, "background": self.finder.background}
         return {"finder": self.finder.state(), "analysis": analysis, "powder": powder}
@@ -125,7 +125,7 @@ class Looking:
 def looking_of(
     settings: Settings, n_pixels: int, detector: Detector | None, device: DeviceName = "cpu"
 ) -> Looking:
-    """Calibration, hit finding and analysis as the settings ask for them."""
+    """Make calibration, hit finding and analysis from the settings."""
     from orienteer.calibration.calibration import Calibration
     from orienteer.hits.finding import HitFinder
 

@@ -1,4 +1,4 @@
-"""What people say of single frames while a live run goes on: events that are excluded, and tags of others."""
+"""Marks that people put on single frames during a live run: exclusions and tags."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Say = Callable[[str], None]
 
 
 class ExcludedEvents:
-    """The events that are excluded in any of some folders, read again whenever somebody changes them."""
+    """The events that are excluded in any of these folders; the lists are read again whenever they change."""
 
     def __init__(self, folders: Sequence[Path], say: Say) -> None:
         self._files = {WatchedFile(folder / EXCLUDED): np.zeros(0, np.uint64) for folder in folders}
         self._say, self._is_asked = say, False
 
     def news(self) -> NDArray[np.uint64] | None:
-        """The ids (n,) at the first question, and where they may have changed since; None: they are the same.
+        """The ids (n,) at the first call, and when they may have changed since the last; None: no change.
 
-        A list that cannot be read is told, and what it said before holds.
+        If a list cannot be read, this is reported, and its earlier contents stay valid.
         """
         changed = [file for file in self._files if file.has_changed()]
         for file in changed:
@@ -41,13 +41,13 @@ class ExcludedEvents:
 
 
 class FrameTags:
-    """The tags of frames beside a live run, handed on whenever somebody changes them."""
+    """The frame tags of a live run, passed on whenever they change."""
 
     def __init__(self, folder: Path, say: Say) -> None:
         self._file, self._say = WatchedFile(folder / FRAME_TAGS), say
 
     def hand_on(self, put: Callable[[dict[str, NDArray[np.uint64]]], None]) -> None:
-        """Give all tags to ``put`` where they may be others than at the last time."""
+        """Pass all tags to ``put`` if they may have changed since the last call."""
         if not self._file.has_changed():
             return
         try:

@@ -1,8 +1,8 @@
-"""The processes of a live run: the worker that receives, the map that grows, the feeder of the database.
+"""The processes of a live run: the worker that receives, the growing map, the feeder of the database.
 
 Each is started as ``python -m orienteer.live.roles ROLE FOLDER``, reads everything that it needs from the
-folder, says what it does in sentences on standard output, and leaves with what it has done in place when its
-standard input ends, which it does in whatever way the process dies that has started it.
+folder, and prints what it does in sentences.  When its standard input ends, it saves its work and exits.
+Standard input ends when the parent process dies, however it dies.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from orienteer.source.journal import JournalReader, JournalSource
 if TYPE_CHECKING:
     from orienteer.stream.base import EventSource
 
-# Exit statuses: nothing is left to be done; another start would end in the same words; it was stopped.
+# Exit statuses: everything is done; starting again would fail in the same way; it was stopped.
 DONE, NO_USE, STOPPED = 0, 64, 143
 CAMPAIGN_VARIABLE = "ORIENTEER_LIVE_CAMPAIGN"
-# Seconds of the clock that nobody sets, which all processes of a machine share.
+# Deadline in seconds of time.monotonic(), which all processes of a machine share and nobody can set.
 UNTIL_VARIABLE = "ORIENTEER_LIVE_UNTIL"
 _LOOK_EVERY_S = 0.5
 _LOCK_PATIENCE_S = 20.0
 
 
-class NoUse(OrienteerError):  # noqa: N818 - it says what another start would be of
-    """Something that has to be mended before a role can be tried again."""
+class NoUse(OrienteerError):  # noqa: N818 - starting again would be of no use
+    """The user has to fix something before this role can succeed."""
 
 
 def receive(folder: LiveFolder, stop: StopRequests) -> int:
-    """Receive the stream until it has finished, its time is over, or somebody stops it."""
+    """Receive the stream until it ends, the time limit is reached, or a stop is requested."""
     from orienteer.live.allocator import take_large_blocks_one_by_one
     from orienteer.live.looking import looking_of
     from orienteer.live.worker import Worker
@@ -87,20 +87,20 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
 
 
 def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
-    """Follow the hits with a map, to its end when the stream is over."""
+    """Grow a map from the hits, and finish it when the stream is over."""
     from orienteer.hits.kinds import HitKind
     from orienteer.online.arrivals import OtherHits
     from orienteer.online.following import follow
 
-    os.nice(5)  # what receives comes first
+    os.nice(5)  # the worker has priority
     source = _wait_for_hits(folder, stop)
     if source is None:
         return STOPPED if stop.is_requested else DONE
     if source.detector is None:
-        raise NoUse("nobody has said where the pixels are, so that there is no map.", "Give --geometry.")
+        raise NoUse("no detector geometry is known, so there is no map.", "Give --geometry.")
     described, settings = folder.describe(), folder.read_settings()
     if "wavelength_A" not in source.column_names:
-        raise NoUse("the stream tells no wavelength, so that there is no map.", "Give --wavelength-A.")
+        raise NoUse("the stream gives no wavelength, so there is no map.", "Give --wavelength-A.")
 
     def is_over() -> bool:
         counters = folder.read_counters()
@@ -113,7 +113,7 @@ def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
     select = are_single if settings.live.map_of == "single" and "kind" in source.column_names else None
 
     def grow() -> None:
-        # The page shows the same hits at the live run and at its map: what is excluded at either is left out.
+        # The page shows the same hits under the live run and under its map: an exclusion in either counts.
         excluded = ExcludedEvents((folder.path, folder.map), _say)
         follow(
             source,
@@ -132,9 +132,9 @@ def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
     _say("grows with the hits")
     try:
         grow()
-    except OtherHits:  # a file of the journal was damaged since
-        folder.set_aside_map("its hits are not those of the journal any more")
-        _say("begins anew, with the hits that the journal still has")
+    except OtherHits:  # a file of the journal has been damaged since the map was begun
+        folder.set_aside_map("its hits no longer match those of the journal")
+        _say("begins again with the hits that the journal still has")
         grow()
     if stop.is_requested:
         return STOPPED
@@ -143,7 +143,7 @@ def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
 
 
 def feed_campaign(folder: LiveFolder, stop: StopRequests) -> int:
-    """Put every shot into the database of the campaign, once."""
+    """Put every shot into the database of the campaign, exactly once."""
     from orienteer.campaign.campaign import Campaign
     from orienteer.campaign.feeding import feed
 
@@ -182,7 +182,7 @@ ROLES: dict[str, Callable[[LiveFolder, StopRequests], int]] = {
 
 
 def main(role: str, path: Path) -> int:
-    """Do what a role does; the exit status."""
+    """Run a role; returns the exit status."""
     _leave_with_parent()
     warnings.showwarning = lambda message, *_: _say(str(message))
     folder = LiveFolder(path)
@@ -198,7 +198,7 @@ def main(role: str, path: Path) -> int:
 
 
 def note_damage(folder: LiveFolder) -> dict[str, int]:
-    """Say which files of the journal are damaged; how many they are, and what is lost with them."""
+    """Report damaged files of the journal; returns how many there are and how much they held, by name."""
     reader = JournalReader(folder.path)
     reader.refresh()
     for span in reader.damaged:
@@ -214,7 +214,7 @@ def note_damage(folder: LiveFolder) -> dict[str, int]:
 
 
 def _take_lock(stack: ExitStack, role: str, folder: LiveFolder, stop: StopRequests) -> None:
-    """Be the only one in this role; one that is about to leave is waited for."""
+    """Lock this role for this process; wait for a predecessor that is about to exit."""
     until = time.monotonic() + _LOCK_PATIENCE_S
     while True:
         try:
@@ -229,7 +229,7 @@ def _take_lock(stack: ExitStack, role: str, folder: LiveFolder, stop: StopReques
 def _wait_for_source(
     described: Mapping[str, Any], has_filter: bool, is_stopped: Callable[[], bool]
 ) -> EventSource | None:
-    """The source, waited for as long as it takes; None where somebody stops the waiting."""
+    """Open the source, waiting until it answers; None if the wait is stopped."""
     from orienteer.stream.base import NoAnswer
 
     is_told = False
@@ -258,10 +258,10 @@ def _load_filter(text: str) -> Any:
 
 
 def _wait_for_hits(folder: LiveFolder, stop: StopRequests) -> JournalSource | None:
-    """The hits, as soon as there are some; None where somebody stops the waiting, or none will come."""
+    """Wait for the first hits; None if the wait is stopped, or if the stream ends without a hit."""
     _say("waits for hits")
     while not stop.is_requested:
-        # Asked first: hits that come between the question and the look are then seen.
+        # Ask this before looking for hits, so that hits arriving in between are still found.
         is_over = bool(folder.read_counters().get("is_finished"))
         if folder.describe().get("frame_shape"):
             source = JournalSource(folder.path)
@@ -276,7 +276,7 @@ def _wait_for_hits(folder: LiveFolder, stop: StopRequests) -> JournalSource | No
 
 @contextmanager
 def _to_be_mended() -> Iterator[None]:
-    """What goes wrong inside the block has to be mended by the user: another start would not help."""
+    """Turn errors inside the block into NoUse: the user has to fix them, starting again would not help."""
     try:
         yield
     except OrienteerError as error:
@@ -290,7 +290,7 @@ def _pause(seconds: float, stop: StopRequests) -> None:
 
 
 def _leave_with_parent() -> None:
-    """Stop as if by SIGTERM when standard input ends: whoever has started this process is gone."""
+    """Send SIGTERM to this process when its standard input ends: its parent is gone."""
 
     def watch() -> None:
         with suppress(OSError, ValueError):

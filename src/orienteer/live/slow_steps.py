@@ -1,4 +1,4 @@
-"""SlowSteps: what a worker was at when it took long, told in the log of the run."""
+"""SlowSteps: records slow steps of a worker in the log of the run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 _LONGER_THAN_S = 2.0
-# Where steps are slow all the time, the longest of each so many seconds is told.
+# If steps are slow all the time, only the longest step in each such interval is reported.
 _TOLD_EVERY_S = 60.0
 
 
 @dataclass(frozen=True)
 class _Step:
-    """What was done, how long it took, how much of that time it had a processor, and when it was over."""
+    """What was done, how long it took, how much of that was processor time, and when it ended."""
 
     what: str
     seconds: float
@@ -24,11 +24,11 @@ class _Step:
 
 
 class SlowSteps:
-    """Measures the steps of a loop, and tells of those that take long.
+    """Measures the steps of a loop, and reports those that take long.
 
-    tell : is given "slow" and the facts: ``step``, ``seconds``, ``worked_s`` (the rest was spent waiting, for
-        a disk or for other processes), ``ended_s`` (unix seconds), ``times`` (slow steps since the last time)
-        and ``reason``.
+    tell : called with "slow" and these facts: ``step``, ``seconds``, ``worked_s`` (the rest was spent waiting
+        for a disk or for other processes), ``ended_s`` (unix seconds), ``times`` (slow steps since the last
+        report) and ``reason``.
     """
 
     def __init__(self, tell: Callable[..., None]) -> None:
@@ -39,11 +39,11 @@ class SlowSteps:
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
-        """Measure what is done inside of the block."""
+        """Measure the block; ``what`` : its name in reports."""
         began_s, cpu_s = time.monotonic(), time.process_time()
         yield
         seconds = time.monotonic() - began_s
-        # Of all threads: Numba may do the work in threads of its own, while this one waits for them.
+        # Processor time of all threads: Numba may work in its own threads while this one waits.
         step = _Step(what, seconds, min(seconds, time.process_time() - cpu_s), time.time())
         if step.seconds > _LONGER_THAN_S:
             self._n_slow += 1
@@ -58,7 +58,7 @@ class SlowSteps:
 def _facts(step: _Step, times: int) -> dict[str, Any]:
     waited_s = max(0.0, step.seconds - step.worked_s)
     how = f", {waited_s:.0f} s of them waited" if waited_s > step.seconds / 2 else ""
-    often = f"; {times} steps were slow since it was said last" if times > 1 else ""
+    often = f"; {times} steps were slow since the last such line" if times > 1 else ""
     return {
         "step": step.what,
         "seconds": round(step.seconds, 2),

@@ -1,4 +1,4 @@
-"""Where a live run stands, from its folder alone and at a glance, as for any other run."""
+"""The status of a live run, read quickly from its folder alone, as for any other run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orienteer.run.standing import Standing
 
 
 def read_live_standing(path: Path) -> Standing:
-    """Where the live run in a folder stands; ``reason`` tells what it has received."""
+    """The status of the live run in a folder; ``reason`` says how much it has received."""
     folder = LiveFolder(path)
     try:
         folder.describe()

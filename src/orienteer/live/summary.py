@@ -1,7 +1,7 @@
 """Summary: what a live run has seen so far, in numbers that are carried from segment to segment.
 
-Every segment holds the whole summary, so that a page or a terminal reads one small file, however long the run
-has lasted.
+Every segment holds the whole summary, so that a page or a terminal reads only one small file, however long
+the run is.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from orienteer.stream.counters import StreamCounters
 SIZE_EDGES_A: NDArray[np.float64] = np.geomspace(10.0, 10_000.0, 97)
 _MINUTE_S = 60
 _RECENT_HITS = 48
-# Rates of now are those of the last so many seconds.
+# Current rates are averages over this many seconds.
 _NOW_S = 10.0
 _RATE_NAMES = ("t_s", "shots", "hits", "singles")
 
 
 class Summary:
-    """Counters, hits by minute, sizes and kinds; all of a run, over every restart.
+    """Counters, hits by minute, sizes and kinds of a whole run, across restarts.
 
-    Hits of the last minute are kept by second as well, so that whoever turns a knob sees what it does.
+    Hits of the last minute are also kept by second, so that people who adjust the experiment see the effect.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Summary:
     ) -> None:
         """Take in a batch of shots that came at a time (unix seconds).
 
-        sizes_A, kinds : of the hits, where they were analysed.
+        sizes_A, kinds : of the hits; None if they were not analysed.
         """
         self.shots += len(event_id)
         self.hits += len(hit_rows)
@@ -75,12 +75,12 @@ class Summary:
         for rates, step_s in ((self._minutes, _MINUTE_S), (self._seconds, 1)):
             _count(rates, int(at_s) // step_s * step_s, len(event_id), len(hit_rows), singles)
         t_s, now_s = self._seconds["t_s"], int(at_s)
-        # What lies ahead was counted before somebody set the clock back.
+        # Seconds in the future were counted before the clock was set back; they are discarded.
         kept = slice(bisect_right(t_s, now_s - _MINUTE_S), bisect_right(t_s, now_s))
         self._seconds = {name: values[kept] for name, values in self._seconds.items()}
 
     def note_commit(self, at_s: float, oldest_s: float) -> None:
-        """A segment is about to be put in place whose first event came at ``oldest_s``."""
+        """Note that a segment is about to be committed, whose first event came at ``oldest_s``."""
         self._latency_s = max(0.0, at_s - oldest_s)
         self._recent = [
             each
@@ -117,13 +117,13 @@ class Summary:
         if "seconds" in told:
             summary._seconds = {name: list(told["seconds"][name]) for name in _RATE_NAMES}
         summary._recent_hits = list(told["recent_hits"])
-        # Rates of now begin anew: nobody was receiving between a stop and a start.
+        # Current rates start over: nothing was received between the stop and this start.
         summary._latency_s = float(told["latency_s"])
         return summary
 
 
 def live_summary(folder: str | PathLike[str], with_powder: bool = True) -> dict[str, Any]:
-    """What a live run has seen: counters, hit rate by minute, sizes, kinds, rates of now and powder sums.
+    """What a live run has seen: counters, hit rate by minute, sizes, kinds, current rates and powder sums.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def _told(summary: Mapping[str, Any], frame_shape: tuple[int, ...], powder: dict
 
 
 def _count(rates: dict[str, list[int]], t_s: int, shots: int, hits: int, singles: int) -> None:
-    """Add to the bin of a time (unix seconds), which is the last one unless somebody sets the clock back."""
+    """Add to the bin of a time (unix seconds); this is the last bin unless the clock was set back."""
     place = bisect_left(rates["t_s"], t_s)
     if place == len(rates["t_s"]) or rates["t_s"][place] != t_s:
         for name in _RATE_NAMES:
@@ -181,7 +181,7 @@ def _count(rates: dict[str, list[int]], t_s: int, shots: int, hits: int, singles
 
 
 def _rates(recent: list[tuple[float, int, int]]) -> dict[str, float]:
-    """Frames and hits per second over the last segments; 0 where nothing has been put in place lately."""
+    """Frames and hits per second over the last segments; 0 if nothing was committed recently."""
     is_old = not recent or time.time() - recent[-1][0] > _NOW_S
     if is_old or len(recent) < 2 or recent[-1][0] <= recent[0][0]:
         return {"frames_per_s": 0.0, "hits_per_s": 0.0}

@@ -1,4 +1,4 @@
-"""Supervisor: starts the processes of a live run, and again when they die, a little later each time."""
+"""Supervisor: starts the processes of a live run, and restarts those that die, after growing pauses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orienteer.live.joining import join_segments
 from orienteer.live.roles import DONE, NO_USE
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
-# Whoever has lived so long has not died of its start.
+# A process that ran this long did not fail at its start: the pause before a restart is short again.
 _LIVED_S = 30.0
 _JOIN_EVERY_S = 20.0
 _LONGEST_LOG_BYTES = 1 << 20
@@ -31,7 +31,7 @@ _TAIL_BYTES = 2000
 class Child:
     """A process of a live run.
 
-    state : working, waiting (to be started again), done, or given up (somebody has to mend something).
+    state : working, waiting (to be started again), done, or given up (the user has to fix something first).
     """
 
     role: str
@@ -43,7 +43,7 @@ class Child:
     pause_s: float = _FIRST_PAUSE_S
     begun_s: float = 0.0
     not_before_s: float = 0.0
-    n_received: int = 0  # events of the run when it was done
+    n_received: int = 0  # events that the run had received when this process ended
 
     @property
     def is_over(self) -> bool:
@@ -52,7 +52,7 @@ class Child:
 
     @property
     def words(self) -> str:
-        """What it has said last."""
+        """The last line of its log."""
         try:
             with self.log.open("rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
@@ -79,16 +79,16 @@ class Supervisor:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to be supervised: all are done, or the worker is given up."""
+        """Whether nothing is left to supervise: all have ended for good, or the worker is given up."""
         worker = self.children[0]
         return worker.state == "given up" or all(child.is_over for child in self.children)
 
     def command(self, role: str) -> list[str]:
-        """What is started for a role."""
+        """The command line that runs a role."""
         return [sys.executable, "-m", "orienteer.live.roles", role, str(self._folder.path)]
 
     def look(self) -> None:
-        """See who has ended, start whoever is due, and join old segments now and then."""
+        """Note processes that have ended, start those that are due, and join old segments now and then."""
         for child in self.children:
             if child.process is not None and (status := child.process.poll()) is not None:
                 self._ended(child, status)
@@ -97,7 +97,7 @@ class Supervisor:
         self._join_now_and_then()
 
     def stop(self, notice_s: float) -> None:
-        """Let all commit what they have and leave; who takes longer is ended, and loses nothing."""
+        """Ask all processes to save and exit; kill those that need longer, which loses nothing committed."""
         self._is_stopping = True
         processes = [child.process for child in self.children if child.process is not None]
         for process in processes:
@@ -115,7 +115,7 @@ class Supervisor:
             self._joining.join()
 
     def _start(self, child: Child) -> None:
-        """Start a process that hears of our end by the end of its standard input."""
+        """Start a process; its standard input is a pipe from here, which ends when this process dies."""
         environment = {**os.environ, **child.environment}
         mode = "wb" if child.log.exists() and child.log.stat().st_size > _LONGEST_LOG_BYTES else "ab"
         try:
@@ -126,12 +126,12 @@ class Supervisor:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=environment,
-                    start_new_session=True,  # a Ctrl-C at the terminal is ours to pass on
+                    start_new_session=True,  # a Ctrl-C at the terminal reaches only the supervisor
                 )
         except OSError as error:
             raise OrienteerError(
                 f"the {child.role} cannot be started ({error.strerror}).",
-                "Does this machine run out of memory or processes? The same command goes on.",
+                "Has this machine run out of memory or processes? The same command continues the run.",
             ) from error
         child.n_starts += 1
         child.begun_s, child.state = time.monotonic(), "working"
@@ -157,12 +157,16 @@ class Supervisor:
         self._note("failed", role=child.role, reason=f"the {child.role} {how}.", words=child.words)
 
     def _note(self, event: str, **facts: Any) -> None:
-        """Put a line into the log; where the disk is full it is missed, and the run goes on."""
+        """Append a line to the log; if the disk is full, the line is lost and the run goes on."""
         with suppress(FileError):
             self._folder.log.append(event, **facts)
 
     def _start_again_who_was_done_too_early(self) -> None:
-        """A run that goes on looks over until the worker has received more: others may have left on that."""
+        """Restart processes that ended before the worker had received everything.
+
+        A continued run still has its old ``is_finished`` until the worker receives more; the map and the
+        feeder may have read it and left.
+        """
         for child in self.children[1:]:
             if child.state == "done" and child.n_received < self.children[0].n_received:
                 child.state = "waiting"
@@ -179,7 +183,7 @@ class Supervisor:
         self._joining.start()
 
     def _join(self) -> None:
-        with suppress(OrienteerError):  # the journal is as good without; the next look tries again
+        with suppress(OrienteerError):  # joining is optional, and is tried again later
             if join_segments(self._folder.path, is_wanted=lambda: not self._is_stopping):
                 give_back_freed_memory()
 

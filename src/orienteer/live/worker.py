@@ -1,8 +1,8 @@
-"""Worker: receives events, leaves out those that came before, filters, looks for hits, and commits.
+"""Worker: receives events, skips duplicates, filters, looks for hits, and commits.
 
-One loop, one thread: a batch is taken only when the one before is done, so that a source that can wait does
-(nothing is lost), and memory holds one batch and one segment.  Hits are judged few at a time as they come:
-judged together with their segment, a worker that is late would make longer segments, which take longer.
+One loop, one thread: a batch is taken only when the previous one is done.  So a source that can wait does so
+(nothing is lost), and memory holds one batch and one segment.  Hits are judged a few at a time as they come.
+Judging them all at commit would feed back: a late worker makes longer segments, which take longer to judge.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ Filter = Callable[[Any], NDArray[np.bool_]]
 TIME, RECEIVED, FATE, KIND, SIZE = "time_s", "received_s", "fate", "kind", "size_A"
 _PARTS = ("seen", "finder", "analysis")
 _WAIT_S = 0.2
-# Ranges of ids that are remembered, and kept in every segment; the source remembers more.
+# Ranges of event ids remembered as seen, and stored in every segment; the source itself remembers more.
 _MOST_RANGES = 1 << 16
-# Hits are judged so many at once, and fewer where a segment ends.
+# Hits judged in one call; the last call before a commit may have fewer.
 MOST_JUDGED_AT_ONCE = 64
-# A segment is put in place early when it takes this much memory, or as much as the state that comes with it.
+# A segment is committed early when it holds this much memory, or as much as its state if that is larger.
 _MOST_BYTES = 16 * 2**20
-# Segments of large detectors take long to write: they come so seldom that this share of the time is enough,
-# but no more seldom than this, since a disk that hangs once is soon as fast as before.
+# Writing takes at most this share of the time: segments of large detectors, which take long to write, are
+# written less often.  The pause is bounded, so that one hang of the disk does not delay commits for long.
 _COMMIT_SHARE, _LONGEST_PAUSE_S = 0.25, 10.0
-# A column with more values per event is no small data, and stays with the frames.
+# A column with more values per event than this is not small data, and is not stored in the journal.
 _MOST_VALUES = 64
-# What a source counts itself; the rest is counted here, when the fate of an event is known.
+# Counters that the source keeps itself; the worker counts the rest, once the fate of an event is known.
 _TOLD_BY_SOURCE = ("duplicates", "malformed", "gaps", "late")
 
 
@@ -61,9 +61,9 @@ class Fate(IntEnum):
 class Worker:
     """The loop from a source to the journal of a live run.
 
-    source : goes on where the last segment ends.
+    source : is moved to the position where the last segment ends.
     keep : the user's filter: small data by name to (N,) bool; None keeps all.
-    lost : counters of what was in files of the journal that are damaged; empty where none is.
+    lost : counters of what damaged files of the journal held; empty if none is damaged.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class Worker:
         return self._journal.n_segments
 
     def run(self, is_wanted: Callable[[], bool], is_over: Callable[[], bool] = lambda: False) -> bool:
-        """Receive until the source has finished or nobody wants more; whether no more is to come.
+        """Receive until the source ends or ``is_wanted`` turns false; returns whether the run is over.
 
-        is_over : whether the run is to end here, although its source may go on.
+        is_over : whether the run is to end now, although its source may continue.
         """
         committed = time.monotonic()
         while is_wanted() and not is_over() and not self._source.is_finished:
@@ -118,7 +118,7 @@ class Worker:
         return self.summary.is_finished
 
     def take(self, events: Events) -> None:
-        """Decide on the events of a batch, and look at the frames of those that are wanted."""
+        """Decide the fate of each event of a batch, and look for hits in those that are to be processed."""
         now_s = time.time()
         is_new = self._seen.take(events.event_id)
         counters = self._counters
@@ -139,7 +139,7 @@ class Worker:
         wanted = np.flatnonzero(fate == Fate.PROCESSED)
         if len(wanted):
             with self._steps.doing("looking for hits"):
-                # Chosen by a slice they are not copied.
+                # A slice avoids a copy.
                 found, hits = self._looking.look(
                     new.patterns(slice(None) if len(wanted) == len(new) else wanted)
                 )
@@ -157,7 +157,7 @@ class Worker:
             self._judge()
 
     def commit(self) -> None:
-        """Put everything that was taken since the last time in place, in one stroke."""
+        """Commit everything taken since the last commit, atomically."""
         while self._gathering.n_unjudged:
             self._judge()
         began = time.monotonic()
@@ -168,7 +168,7 @@ class Worker:
         self._commit_s = time.monotonic() - began
 
     def _judge(self) -> None:
-        """Judge the hits that have waited longest."""
+        """Analyse the hits that have waited longest."""
         hits = self._gathering.take_unjudged(MOST_JUDGED_AT_ONCE)
         if hits is not None:
             with self._steps.doing("judging hits"):
@@ -204,7 +204,7 @@ class Worker:
         )
 
     def _went_on(self, restored: Any) -> None:
-        """Take up what the last segment has left."""
+        """Continue from the last segment, if there is one."""
         if restored is None:
             return
         self.set_aside = tuple(path.name for path in restored.set_aside)
@@ -216,7 +216,7 @@ class Worker:
             self._source.seek(self.summary.position)
 
     def _decide(self, events: Events, now_s: float) -> NDArray[np.uint8]:
-        """(N,) fates: the user leaves out some, and late ones are dropped where they are not waited for."""
+        """(N,) fates: the user's filter leaves out some; late events are dropped if the settings say so."""
         fate = np.full(len(events), Fate.PROCESSED, dtype=np.uint8)
         if self._keep is not None:
             fate[~self._keep({**events.columns, "event_id": events.event_id})] = Fate.FILTERED
@@ -231,7 +231,7 @@ def _is_small(column: NDArray[Any]) -> bool:
 
 
 def _spread(column: NDArray[Any], rows: NDArray[np.int64], n: int) -> NDArray[Any]:
-    """A column of some rows as one of all; NaN, 0 or False in the others."""
+    """A column of these rows, extended to all n rows with NaN, 0 or False."""
     column = np.asarray(column)
     spread = np.full((n, *column.shape[1:]), np.nan if column.dtype.kind == "f" else 0, dtype=column.dtype)
     spread[rows] = column

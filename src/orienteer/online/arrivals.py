@@ -1,4 +1,4 @@
-"""Hits as they arrive in a growing source: each is taken in once, in order, if the user's choice lets it."""
+"""Hits as they arrive in a growing source: each selected hit is taken once, in order."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from orienteer.source.patterns import Patterns
 Select: TypeAlias = Callable[[dict[str, NDArray[Any]]], NDArray[np.bool_]]
 
 
-class OtherHits(OrienteerError):  # noqa: N818 - it says what the data are
+class OtherHits(OrienteerError):  # noqa: N818 - named after the data
     """The data are not those with which a map was begun."""
 
 
 class Arrivals:
-    """The hits of a source that nobody has taken yet.
+    """Keeps track of which hits of a source were taken, left out, or still wait.
 
-    n_seen : rows of the source that were looked at; n_doubles : of them, hits whose event was known already.
-    chosen : (T,) int64, rows of all hits that were taken; left_out : (L,) rows of those that would have been,
-        had nobody excluded them.
+    n_seen : rows of the source looked at so far; n_doubles : how many of them repeat an event.
+    chosen : (T,) int64, rows of all hits that were taken; left_out : (L,) rows of hits that would have been
+        taken if the user had not excluded them.
     """
 
     def __init__(self, source: Source, select: Select | None = None) -> None:
@@ -39,18 +39,18 @@ class Arrivals:
 
     @property
     def n_waiting(self) -> int:
-        """Rows that wait, as far as the source was last looked at."""
+        """Number of rows that wait, as of the last look at the source."""
         return int(self._source.n_frames or 0) - self.n_seen
 
     def look(self) -> int:
-        """Look for new rows; how many wait."""
+        """Look for new rows; returns how many wait."""
         self._source.refresh()
         return self.n_waiting
 
     def exclude(self, event_ids: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Exclude these events, of hits that were taken and of those to come, and no others any more.
+        """Exclude exactly these events, among hits already taken and those to come.
 
-        Returns the rows that were chosen until now, and those that are chosen again.
+        Returns the rows that are no longer chosen, and those that are chosen again.
         """
         self._excluded = np.unique(event_ids)
         is_out, is_still_out = (self._is_excluded(rows) for rows in (self.chosen, self.left_out))
@@ -65,7 +65,7 @@ class Arrivals:
         return np.isin(self._source.event_ids(rows), self._excluded)
 
     def take(self, most: int) -> tuple[NDArray[np.int64], Patterns | None]:
-        """The next hits, ``most`` of them or fewer: their rows in the source and they themselves."""
+        """Take at most ``most`` of the next hits; returns their rows in the source, and the hits."""
         rows = np.arange(self.n_seen, self.n_seen + min(most, self.n_waiting))
         if not len(rows):
             return rows, None
@@ -76,8 +76,8 @@ class Arrivals:
             keep = np.array(self._select(columns))
             if keep.shape != rows.shape or keep.dtype.kind != "b":
                 raise OrienteerError(
-                    f"the choice of {counted(len(rows), 'hit')} gave {keep.dtype} of shape {keep.shape}.",
-                    "It should give one yes or no for each.",
+                    f"the selection of {counted(len(rows), 'hit')} gave {keep.dtype} of shape {keep.shape}.",
+                    "It should give one True or False for each hit.",
                 )
         is_new = keep & self._note_new(ids, keep)
         self.n_doubles += int((keep & ~is_new).sum())
@@ -90,7 +90,7 @@ class Arrivals:
         return rows, self._source.read(rows) if len(rows) else None
 
     def _note_new(self, ids: NDArray[np.uint64], keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether an event (n,) is met for the first time, of those that are to be kept; it is known then."""
+        """(n,) whether each event is kept and met for the first time; those are known from now on."""
         chosen = np.flatnonzero(keep)
         events, first = np.unique(np.asarray(ids, np.uint64)[chosen], return_index=True)
         place = np.searchsorted(self._known, events)
@@ -102,7 +102,7 @@ class Arrivals:
         return is_new
 
     def state(self) -> dict[str, Any]:
-        """What is needed to go on."""
+        """Everything needed to continue."""
         return {
             "arrivals/n_seen": self.n_seen,
             "arrivals/n_doubles": self.n_doubles,
@@ -111,10 +111,10 @@ class Arrivals:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state; the source must still have what was taken."""
+        """Continue from a state; the source must still have the hits that were taken."""
         self.n_seen, self.n_doubles = int(state["arrivals/n_seen"]), int(state["arrivals/n_doubles"])
         self.chosen = np.array(state["arrivals/chosen"], np.int64)
-        # Before hits could be excluded none was left out.
+        # States of versions without exclusions have no such entry.
         self.left_out = np.array(state.get("arrivals/left_out", ()), np.int64)
         if self.look() < 0:
             raise OtherHits(

@@ -1,4 +1,4 @@
-"""The end of a growing reconstruction: all stages with all hits, as a batch run has them."""
+"""The end of a growing reconstruction: all stages with all hits, as in a batch run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from orienteer.source.base import Source
 class FinalEmc(Emc):
     """EMC that begins with a map that has grown.
 
-    learnt : the map; None: it begins at random, as a batch run does.
-    tries_both : the random starts of a batch run are made, too, and the likeliest of all goes on; otherwise
-        the map is the only start, whatever the symmetry or the settings would ask for.
+    learnt : the map; None: begin at random, as a batch run does.
+    tries_both : also make the random starts of a batch run, and continue with the likeliest of all; otherwise
+        the map is the only start, whatever the symmetry or the settings ask for.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from orienteer.source.base import Source
 from orienteer.source.left_out import without_events
 from orienteer.source.part import PartOfSource
 
-# How long to wait before looking again for hits, when there is nothing else to do.
+# Seconds to wait before looking for hits again, if there is nothing else to do.
 PAUSE_S = 0.5
 _MOST_NAMED = 10_000
 _TURNS = ("started", "resumed", "finished")
@@ -48,26 +48,26 @@ def follow(
     excluded: Callable[[], NDArray[np.uint64] | None] = lambda: None,
     pause_s: float = PAUSE_S,
 ) -> None:
-    """Reconstruct what a source has, and what it is still to get, until it is over.
+    """Reconstruct from the hits that a source has, and from those still to come, until it is over.
 
-    The folder is a run like any other: whatever shows a run shows it while it grows.  Killed at any instant,
-    the same call goes on from its last checkpoint.
+    The folder is a run like any other, and can be viewed while it grows.  If the process is killed, the same
+    call continues from the last checkpoint.
 
     Parameters
     ----------
-    source : hits with a detector; new ones come behind the others.
-    settings : of which ``[emc]`` and ``[online]`` count.
-    is_over : whether the source has all that will ever come; by default it has.
+    source : hits with a detector; new ones are appended.
+    settings : only ``[emc]`` and ``[online]`` are used.
+    is_over : whether the source already has every hit that will ever come; true by default.
     select : columns (n, ...) by name in, (n,) bool out: the hits that are taken.
-    on_step : is told of every step.
-    is_stopping : whether to leave for now, between two steps or while nothing comes.
+    on_step : called after every step.
+    is_stopping : whether to stop for now; asked between two steps, and while no hits come.
     excluded : (n,) events that take no part, asked for before each step; None: the same as before.
     """
     settings = settings or Settings()
     directory = RunDirectory(as_folder(folder))
     if source.detector is None:
         raise OrienteerError(
-            "nobody has said where the pixels of these hits are.", "Give the detector: --geometry FILE."
+            "the detector geometry of these hits is not known.", "Give the detector: --geometry FILE."
         )
     if _is_finished(directory):
         return
@@ -84,7 +84,7 @@ def follow(
         session.begin(False, used)
         try:
             while not is_stopping():
-                # Asked first: what comes between the question and the look is then seen.
+                # Ask this before looking for hits, so that hits arriving in between are still found.
                 with session.noting_failure():
                     over = is_over()
                     method.look(over, excluded())
@@ -99,14 +99,14 @@ def follow(
                     _end(directory, session, method)
                     return
             session.leave()
-        except RunStopped:  # which the log has said
+        except RunStopped:  # already noted in the log
             raise
         except (KeyboardInterrupt, SystemExit):
-            # Perhaps hits were being taken in: nothing half done is saved.
+            # Hits may have been only partly taken in: save nothing.
             session.note_stop(abandoned=True)
             raise
         finally:
-            session.let_files_end()  # others may have the folder then
+            session.let_files_end()  # before others may use the folder
 
 
 def _is_finished(directory: RunDirectory) -> bool:
@@ -131,7 +131,7 @@ def _what_stays(source: Source) -> dict[str, Any]:
 
 
 def _end(directory: RunDirectory, session: Session, method: OnlineEmc) -> None:
-    """Leave a run behind that has its data, as if it had had them from the beginning."""
+    """Finish the run, and describe its input as if all data had been there from the beginning."""
     if not _is_finished(directory):
         if method.iteration:
             session.finish()
@@ -142,7 +142,7 @@ def _end(directory: RunDirectory, session: Session, method: OnlineEmc) -> None:
         return
     ids = source.event_ids()
     left_out = np.setdiff1d(ids, ids[chosen])
-    # A few events that are left out can be named; of more, the run cannot find its data by itself again.
+    # Events that were left out are listed only if they are few; otherwise the run cannot reopen its data.
     is_named = len(left_out) <= _MOST_NAMED
     whole = without_events(source, left_out) if is_named else PartOfSource(source, chosen, "chosen hits")
     directory.note(input=describe_input(whole))

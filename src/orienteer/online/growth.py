@@ -1,4 +1,4 @@
-"""What a growing reconstruction is between two rounds: hits, models, what is known of each, and its state."""
+"""The state of a growing reconstruction between two rounds: hits, models, and what is known of each hit."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from orienteer.source.base import Source
 from orienteer.source.part import PartOfSource
 from orienteer.volume.volume import Volume
 
-# Slicing the model for all poses costs as much as a few thousand hits do, in every round.
+# Hits of a round.  Slicing the model for all poses, in every round, costs as much as a few thousand hits.
 _ROUND = {"cpu": 4000, "cuda": 20_000}
-# A round looks at so many times more new hits, when more of them wait than it has.
+# If more new hits wait than a round has, it takes up to this many times its usual number.
 _MOST_NEW = 4
-# Fewer hits are not even begun with.
+# No start is made with fewer hits than this.
 _FEWEST = 20
-# Growth of the hits after which a start that has found nothing is followed by another.
+# After a start that has found nothing, the next one is made when the hits have grown by this factor.
 _MORE = 1.5
-# Of the order of hits that were last looked at in the same round.
+# Salt of the hash that orders hits last looked at in the same round.
 _SALT = 3
 
 
 class Growth:
-    """A growing reconstruction, with all that its next step depends on.
+    """A growing reconstruction, with everything that its next step depends on.
 
-    source : hits with a detector and a wavelength, which may become more.
-    settings, online : of the engine, and of how it grows.
-    select : which of the hits are taken, by their columns.
+    source : hits with a detector and a wavelength; more hits may come.
+    settings, online : settings of the engine, and of the growth.
+    select : chooses hits by their columns.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class Growth:
     def look(self, is_over: bool, excluded: NDArray[np.uint64] | None = None) -> None:
         """Look for hits.
 
-        is_over : the source has all that will ever come.
-        excluded : (n,) events that take no part from now on; None: as before.
+        is_over : whether the source already has every hit that will ever come.
+        excluded : (n,) events that take no part from now on; None: unchanged.
         """
         if self._final is not None:
             return
@@ -98,27 +98,27 @@ class Growth:
 
     @property
     def _n_needed(self) -> int:
-        """Hits with which the next start is made."""
+        """Number of hits needed for the next start."""
         return max(self.online.first_hits, int(_MORE * self._failed_at))
 
     @property
     def _has_all(self) -> bool:
-        """Whether all hits are there."""
+        """Whether the last hit has come and none waits."""
         return self.is_over and not self.arrivals.n_waiting
 
     @property
     def _ends(self) -> bool:
-        """Whether what is left to do is done with all hits at once."""
+        """Whether the rest is done with all hits at once."""
         return self._has_all and self.online.finish != "no" and len(self.arrivals.chosen) >= _FEWEST
 
     @property
     def iteration(self) -> int:
-        """Rounds, and iterations of the end, that were done."""
+        """Number of rounds and of final iterations done."""
         return self._n_rounds + (0 if self._final is None else self._final.iteration)
 
     @property
     def finished(self) -> bool:
-        """Whether the last hit has come and nothing more is to be done."""
+        """Whether the last hit has come and nothing is left to do."""
         if self._final is not None:
             return self._final.finished
         is_idle = (
@@ -142,18 +142,18 @@ class Growth:
 
     @property
     def at_limit(self) -> bool:
-        """Whether it is over because of the limit of iterations."""
+        """Whether it ended at the limit of iterations."""
         return self._final is not None and self._final.at_limit
 
     @property
     def plan(self) -> Plan | None:
-        """Sizes of the last round, or of the end; None before the first."""
+        """The plan of the last round, or of the final iterations; None before the first round."""
         return self._plan if self._final is None else self._final.plan
 
     # Hits and the engine ----------------------------------------------------------------------------------
 
     def _take_in(self, most: int) -> None:
-        """Take in the next hits, at most so many; those of a start are no more than are kept."""
+        """Take in at most ``most`` of the next hits; before a start, only as many as are kept."""
         while most > 0 and self.arrivals.n_waiting > 0:
             place, patterns = self.arrivals.take(min(most, self.round_hits))
             if patterns is not None:
@@ -164,11 +164,11 @@ class Growth:
                     self.reservoir.trim()
 
     def _take_in_new(self) -> None:
-        """Take in as many of the hits that wait as the next round looks at."""
+        """Take in as many waiting hits as the next round can look at."""
         self._take_in(_MOST_NEW * self.round_hits - self.reservoir.n_unseen)
 
     def _plan_room(self) -> None:
-        """Decide how many hits are kept, by the size of the first: with the new ones of a round they fit."""
+        """Decide from the size of the first hits how many are kept, so that a round's new hits also fit."""
         if self.reservoir.capacity:
             return
         room = (self.online.memory_GiB or memory_GiB()[1] / 4) * 2**30
@@ -177,11 +177,11 @@ class Growth:
         self.reservoir.capacity = max(self.round_hits, int(n_hits / (1 + SLACK)))
         self._remarks.append(
             f"Hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, "
-            "and of more a fair sample."
+            "and a fair sample if there are more."
         )
 
     def _exclude(self, event_ids: NDArray[np.uint64]) -> None:
-        """Leave out the hits of these events, and take back those that are not excluded any more."""
+        """Leave out the hits of these events, and take back those that are no longer excluded."""
         gone, back = self.arrivals.exclude(event_ids)
         self.reservoir.leave_out(gone)
         if len(back):
@@ -193,13 +193,13 @@ class Growth:
             self._start_anew()
 
     def _start_anew(self) -> None:
-        """The next round begins at random, with all that was merged forgotten."""
+        """Forget everything merged; the next round begins at random."""
         self._n_starts += 1
         self._carried, self._n_prepared = {}, 0
         self.memory.forget()
 
     def _choose(self) -> NDArray[np.int64]:
-        """Rows of the hits of a round: new ones, then those that were not looked at for longest."""
+        """Rows of the hits for a round: new ones first, then those not looked at for longest."""
         order = hash_of_events(self.reservoir.event_id, _SALT)
         n_new = min(self.reservoir.n_unseen, _MOST_NEW * self.round_hits)
         rows = np.lexsort((order, self.reservoir.visited))[: max(self.round_hits, n_new)]
@@ -256,7 +256,7 @@ class Growth:
         }
 
     def state(self) -> dict[str, Any]:
-        """Everything that the next step depends on, but for the hits themselves, which the source has."""
+        """Everything that the next step depends on, except the hits themselves, which the source has."""
         state: dict[str, Any] = {
             **{f"online/{name}": getattr(self, f"_{name}") for name in _NUMBERS},
             **self.arrivals.state(),
@@ -270,7 +270,7 @@ class Growth:
         return state | {f"final/{name}": value for name, value in self._final.state().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same run."""
+        """Continue from a state of the same run."""
         for name in _NUMBERS:
             kind = type(getattr(self, f"_{name}"))
             setattr(self, f"_{name}", kind(state[f"online/{name}"]))
@@ -292,5 +292,5 @@ _NUMBERS = ("n_rounds", "n_starts", "n_prepared", "failed_at", "slow_stage", "is
 
 
 def _below(state: Mapping[str, Any], start: str) -> dict[str, Any]:
-    """The part of a state whose names begin so, without that beginning."""
+    """The part of a state whose names begin with ``start``, which is removed from them."""
     return {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}

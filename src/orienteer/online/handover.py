@@ -1,4 +1,4 @@
-"""From a map that has grown to a batch run: it begins with the map instead of at random."""
+"""Hand a live map over to a batch run, which begins with it instead of at random."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orienteer.run.run import Run
 
 
 def read_map(folder: str | os.PathLike[str]) -> LearntMap:
-    """What a growing reconstruction has learnt until its last checkpoint; it may be at work."""
+    """What a growing reconstruction had learnt at its last checkpoint; it may still be running."""
     directory = RunDirectory(as_folder(folder))
     checkpoint, _ = load_checkpoint(directory.path, directory.describe()["run_id"])
     if checkpoint is None or "map/models" not in checkpoint.state:
@@ -28,13 +28,13 @@ def read_map(folder: str | os.PathLike[str]) -> LearntMap:
 
 
 def hand_over(run: Run, folder: str | os.PathLike[str]) -> None:
-    """Let a run of EMC that has not begun yet begin with the map of a folder; one that has begun goes on.
+    """Let a run of EMC begin with the map of a folder; a run that has begun already is left unchanged.
 
-    The map itself goes on, too, if it is at work: nothing of it is touched.
+    The map is only read: if it is still growing, it continues.
     """
     if run.method != "emc":
         raise OrienteerError(
-            f"a map can be handed over to EMC, and this run is one of {run.method}.", "Give --method emc."
+            f"a map can be handed over only to EMC, but this run uses {run.method}.", "Give --method emc."
         )
     if run.iteration:
         return

@@ -1,9 +1,9 @@
 """What earlier rounds have merged, remembered and slowly forgotten: the sums of stepwise EM.
 
-A round sees a part of the hits.  What it has merged is joined with what is remembered of earlier rounds,
-S <- (1 - g) S + s, where g is the share of all hits that the round has seen: then the memory comes to weigh
-as much as all hits do, and a round of all hits remembers nothing, which is an iteration of batch EM.  The
-share has a least value, so that the first minutes do not freeze the model.
+A round sees only a part of the hits.  Its sums s are added to the remembered sums S of earlier rounds,
+S <- (1 - g) S + s, where g is the share of all hits that the round has seen.  So S approaches the weight of
+all hits, and after a round of all hits (g = 1) nothing older is left: that is an iteration of batch EM.  A
+lower limit of g keeps the first minutes from freezing the model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orienteer.reconstruction.model.compression import Solved
 
 
 class Memory:
-    """The merged intensity of each half, before it is filtered, with its exposure.
+    """The merged, unfiltered intensity of each half, with its exposure.
 
     share : g of the next round; 1: nothing is remembered.
     """
@@ -28,10 +28,11 @@ class Memory:
         self._kept: Solved = []
 
     def joined(self, solved: Solved, prior: float) -> Solved:
-        """What the round and the memory say together; it is the new memory.
+        """Join the intensities of a round with the memory; the result is also the new memory.
+
+        Cubes of another size belong to another stage: then the memory is replaced.
 
         prior : photons of the radial mean that every voxel of the round started with.
-        Cubes of another size are those of another stage, of which nothing is remembered.
         """
         kept = self._kept
         if self.share < 1 and kept and kept[0][0][0].shape == solved[0][0][0].shape:
@@ -41,16 +42,16 @@ class Memory:
                 for olds, news in zip(kept, solved, strict=True)
             ]
         else:
-            # Exposures are a part of the sums of a round, all of which they would keep in memory.
+            # An exposure is a part of the sums of a round; without a copy it would keep them all in memory.
             self._kept = [[(values, exposure.copy()) for values, exposure in half] for half in solved]
         return solved
 
     def forget(self) -> None:
-        """The models have become others."""
+        """Forget everything, as the models have changed."""
         self._kept = []
 
     def state(self) -> dict[str, Any]:
-        """All cubes by name."""
+        """All intensities and exposures by name."""
         state: dict[str, Any] = {"memory/halves": len(self._kept)}
         for h, half in enumerate(self._kept):
             for m, (values, exposure) in enumerate(half):
@@ -59,7 +60,7 @@ class Memory:
         return state
 
     def restore(self, state: Mapping[str, Any], xp: Any) -> None:
-        """Go on from a state, with cubes of this array library."""
+        """Continue from a state, with arrays of the library xp."""
         self._kept = []
         for h in range(int(state["memory/halves"])):
             half, m = [], 0
@@ -72,7 +73,7 @@ class Memory:
 
 
 def _mean(old: tuple[Any, Any], new: tuple[Any, Any], left: float, prior: float) -> tuple[Any, Any]:
-    """Two cubes as one, by their exposures, the old one of which counts ``left`` times."""
+    """The mean of two intensities, weighted by exposure (the old one's times ``left``), and its exposure."""
     before, now = left * old[1], new[1]
     total = before + now + prior
     return ((before * old[0] + (now + prior) * new[0]) / total).astype(np.float32), before + now

@@ -1,9 +1,9 @@
 """OnlineEmc: a reconstruction that begins with the first hits, and grows while others arrive.
 
-It goes in rounds.  A round takes in the hits that have come, looks again at those that were not looked at for
-longest, and does one iteration of EMC with them, which remembers what earlier rounds have merged.  While all
-hits fit into a round, it is an iteration of batch EMC.  When the last hit has come, all stages are gone
-through with all of them, from the map that has grown.
+It works in rounds.  A round takes in new hits, adds those that were not looked at for longest, and does one
+iteration of EMC with them, joined with what earlier rounds have merged.  While all hits fit into one round,
+this is an iteration of batch EMC.  When the last hit has come, all stages are repeated with all hits,
+starting from the map so far.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from orienteer.reconstruction.handing_over import LearntMap, begin_from
 from orienteer.reconstruction.orienting.sentinels import watch_of
 from orienteer.reconstruction.step import Step
 
-# Hits from which size and radial mean are taken, and their growth after which they are taken anew.
+# Most hits from which size and radial mean are estimated; growth of the hits after which this is repeated.
 _LOOKED_AT, _GROWTH = 20_000, 2.0
-# Another size than before counts when it differs by more than this share.
+# A new estimate of the size replaces the old one if it differs by more than this share.
 _SAME_SIZE = 0.05
-# Turns that every hit has after annealing before a finer stage is entered.
+# How often every hit is looked at after annealing, on average, before a finer stage is entered.
 _TURNS = 3
 
 
 @dataclass(frozen=True)
 class OnlineStep(Step):
-    """What a round tells, beside what an iteration does.
+    """The record of a round: that of an iteration, with counts of hits.
 
-    n_hits, n_new, n_waiting : hits taken in so far, in this round, and those that the source has more.
+    n_hits, n_new, n_waiting : hits taken in so far, new in this round, and not taken in yet.
     n_round : hits that this round has looked at.
-    n_excluded : hits that somebody has excluded.
+    n_excluded : hits that were excluded by the user.
     """
 
     n_hits: int = 0
@@ -46,7 +46,7 @@ class OnlineEmc(Growth):
     """A growing reconstruction, round by round; ``follow`` keeps it in a folder."""
 
     def step(self) -> Step:
-        """One round; or, when the last hit has come, one iteration with all of them."""
+        """Do one round; or, when the last hit has come, one iteration with all hits."""
         if self._final is not None or self._ends:
             return self._final_step()
         self._take_in_new()
@@ -56,7 +56,7 @@ class OnlineEmc(Growth):
         n_new = int((self.reservoir.visited[rows] < 0).sum())
         emc = self._make(rows)
         emc.begin(self._carried, self._profile_of(emc), self.reservoir, rows)
-        if (n_new or self._is_changed) and self._is_settled:  # there is something to learn again
+        if (n_new or self._is_changed) and self._is_settled:  # other hits: the stage is not settled any more
             emc.course.enter(emc.course.stage)
             emc.annealing.iterations_done = min(emc.annealing.iterations_done, 1)
         self._is_settled = self._is_changed = False
@@ -77,7 +77,7 @@ class OnlineEmc(Growth):
         return self._told(step, note, n_new, len(rows))
 
     def _prepare(self) -> None:
-        """Size and radial mean from the hits until now; models are put onto the new voxels."""
+        """Estimate size and radial mean from the hits so far, and put the models onto the new voxels."""
         n = len(self.reservoir)
         rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
         before, self._diameter_A = self._diameter_A, self.settings.diameter_A
@@ -97,7 +97,7 @@ class OnlineEmc(Growth):
         self._carried, self._profile, self._n_prepared = emc.carried(), emc.profile, n
 
     def _turn(self, emc: RoundEmc, n_new: int) -> str:
-        """Decide about stages and starts after a round, and say what was decided."""
+        """Decide about stages and starts after a round; returns a note about the decision."""
         course, stage = emc.course, emc.course.stage
         found_nothing = course.found_nothing
         course.finished, course.reason, course.found_nothing = False, "", False

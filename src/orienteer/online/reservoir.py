@@ -1,7 +1,7 @@
 """The hits that a growing reconstruction has taken in: all of them, or a fair sample of those that fit.
 
-Which hits are kept beyond the bound is decided by a hash of their events: always those with the smallest.  So
-the sample is fair to early and late hits alike, and does not depend on the order in which they came.
+If there are more hits than fit, those whose event ids have the smallest hashes are kept.  So the sample is
+fair to early and late hits, and does not depend on the order in which they came.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate
 from orienteer.source.wavelength import WAVELENGTH
 
-# The bound may be passed by this share before hits are given up, so that it is not done for every one.
+# The capacity may be exceeded by this share before hits are dropped, so that this is not done for every hit.
 SLACK = 0.125
 _READ_AT_ONCE = 4096
-# Hits of a block, at most: while hits are given up, one block at a time is there twice.
+# Most hits in a block; while hits are dropped, one block at a time is in memory twice.
 _LARGEST_BLOCK = 1 << 15
 _SALT = 2
 
 
 class Reservoir:
-    """N hits with a row of knowledge each.
+    """N hits, each with a row of what is known of it.
 
     place : (N,) int64, place of each hit in the source; event_id : (N,) uint64.
-    visited : (N,) int64, round in which it was last looked at; -1: never.
-    columns : (N, ...) by name, what rounds have found out; empty before the first.
-    capacity : hits that are kept; 0: not yet decided.
+    visited : (N,) int64, round in which each hit was last looked at; -1: never.
+    columns : (N, ...) by name, what rounds have found out; empty before the first round.
+    capacity : how many hits are kept; 0: not yet decided.
     """
 
     def __init__(self, source: Source, needed: tuple[str, ...] = ()) -> None:
@@ -60,7 +60,7 @@ class Reservoir:
         return int((self.visited < 0).sum())
 
     def add(self, place: NDArray[np.int64], patterns: Patterns) -> None:
-        """Take in hits that are not there yet, also beyond the capacity: a round may look at them once."""
+        """Take in new hits, even beyond the capacity, so that a round looks at each at least once."""
         self._blocks.append(self._slim(patterns))
         self._join_small()
         self.place = np.concatenate([self.place, place])
@@ -70,13 +70,13 @@ class Reservoir:
             self.columns[name] = np.concatenate([column, _blank(name, column, len(place))])
 
     def trim(self) -> None:
-        """Keep no more hits than there is room for."""
+        """Drop hits if the capacity is exceeded by more than the slack."""
         if self.capacity and len(self) > (1 + SLACK) * self.capacity:
             priority = hash_of_events(self.event_id, _SALT)
             self._keep(np.sort(np.argpartition(priority, self.capacity)[: self.capacity]))
 
     def leave_out(self, place: NDArray[np.int64]) -> None:
-        """Give back the hits of these rows of the source, as far as they are kept."""
+        """Drop the hits of these rows of the source, as far as they are kept."""
         is_out = np.isin(self.place, place)
         if is_out.any():
             self._keep(np.flatnonzero(~is_out))
@@ -94,25 +94,25 @@ class Reservoir:
             if high > low
         ]
         found = concatenate(parts)
-        if (np.diff(rows) > 0).all():  # they are in their order
+        if (np.diff(rows) > 0).all():  # already in order
             return found
         back = np.empty(len(rows), np.int64)
         back[order] = np.arange(len(rows))
         return found[back]
 
     def source(self, rows: NDArray[np.int64]) -> InMemorySource:
-        """The hits of these rows (n,) as data of their own."""
+        """A source of only the hits of these rows (n,)."""
         source = InMemorySource(self.patterns(rows), self._source.frame_shape)
         source.polarisation = self._source.polarisation
         assert self._source.detector is not None
         return source.with_detector(self._source.detector)
 
     def take(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """What is known of these rows, (n, ...)."""
+        """The values (n, ...) of a column for these rows."""
         return self.columns[name][rows]
 
     def note(self, rows: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], round_: int) -> None:
-        """Write down what a round has found out about its hits."""
+        """Store what a round has found out about its hits."""
         for name, values in columns.items():
             if name not in self.columns or self.columns[name].shape[1:] != values.shape[1:]:
                 self.columns[name] = _blank(name, values, len(self))
@@ -120,11 +120,11 @@ class Reservoir:
         self.visited[rows] = round_
 
     def forget_frames(self) -> None:
-        """Give back the memory of the frames; what is known of them stays."""
+        """Free the memory of the frames; what is known of them stays."""
         self._blocks = []
 
     def state(self) -> dict[str, Any]:
-        """What is needed to go on, but for the frames, which the source has."""
+        """Everything needed to continue, except the frames, which the source has."""
         return {
             "reservoir/place": self.place.copy(),
             "reservoir/event_id": self.event_id.copy(),
@@ -134,7 +134,7 @@ class Reservoir:
         }
 
     def restore(self, state: Mapping[str, Any], *, with_frames: bool = True) -> None:
-        """Go on from a state; the frames are read again."""
+        """Continue from a state; the frames are read again."""
         self.place = np.array(state["reservoir/place"], np.int64)
         self.event_id = np.array(state["reservoir/event_id"], np.uint64)
         self.visited = np.array(state["reservoir/visited"], np.int64)
@@ -154,7 +154,7 @@ class Reservoir:
         self._join_small()
 
     def _slim(self, patterns: Patterns) -> Patterns:
-        """With the columns that a reconstruction asks for, and photons as lists where they are counted."""
+        """The patterns with only the columns that are needed, and with counted photons as lists."""
         columns = {name: column for name, column in patterns.columns.items() if name in self._needed}
         frames: Any = patterns.frames
         if not patterns.is_sparse and frames.dtype.kind in "iu":
@@ -162,12 +162,12 @@ class Reservoir:
         return Patterns(frames, patterns.event_id, columns)
 
     def _join_small(self) -> None:
-        """Join blocks of like size, so that they stay few and every hit is copied only a few times."""
+        """Join the last blocks while they are of similar size: few blocks, and few copies of each hit."""
         while len(self._blocks) > 1 and _are_like(*self._blocks[-2:]):
             self._blocks[-2:] = [concatenate(self._blocks[-2:])]
 
     def _keep(self, rows: NDArray[np.int64]) -> None:
-        """Give up all hits but those of these rows (n,), in rising order; block by block."""
+        """Drop all hits except those of these rows (n,), in rising order, block by block."""
         blocks, self._blocks, first = self._blocks, [], 0
         while blocks:
             block = blocks.pop(0)
@@ -182,12 +182,12 @@ class Reservoir:
 
 
 def _are_like(before: Patterns, last: Patterns) -> bool:
-    """Whether two blocks should be one."""
+    """Whether two neighbouring blocks should be joined."""
     return len(before) <= 2 * len(last) and len(before) + len(last) <= _LARGEST_BLOCK
 
 
 def _blank(name: str, like: NDArray[Any], n: int) -> NDArray[Any]:
-    """Rows of a column of which nothing is known yet."""
+    """Rows of a column for hits of which nothing is known yet."""
     rows = np.zeros((n, *like.shape[1:]), dtype=like.dtype)
     if name == "quaternion":
         rows[:, 0] = 1

@@ -1,4 +1,4 @@
-"""One round: an iteration of EMC over some of the hits, with the memory of the rounds before."""
+"""One round: an iteration of EMC over some of the hits, with the memory of earlier rounds."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 
-# What is known of single hits from round to round, by the names of a state; the rest belongs to the stage.
+# State entries that belong to single hits and are kept from round to round; the others belong to the stage.
 _OF_FRAMES = ("quaternion", "model", "confidence", "perplexity", "log_likelihood")
 _BY_FRAME = ("fluence", "weight", "grouping_fluence", "plan")
-# Iterations after which every course has lost its patience.
+# A number of iterations at which every course regards its stage as settled.
 _SETTLED = 2**31
 
 
 class RoundEmc(Emc):
-    """EMC that leaves it to others when a stage is entered, and what becomes of what it has merged.
+    """EMC for one round: its caller decides about stages, and its sums are joined with a memory.
 
-    memory : of earlier rounds.
-    goes_on : its models will be those of an earlier round, so that no random ones are made.
+    memory : what earlier rounds have merged.
+    goes_on : whether the models of an earlier round will be used, so that no random ones are made.
     turn : what the course asks for after the step.
-    most_rounds : rounds after annealing that settle the stage.  Rounds of other hits each time are more or
-        less likely by chance, and tell the course little about whether the models still improve.
+    most_rounds : number of rounds after annealing that settles the stage.  Each round has other hits, so its
+        likelihood varies by chance, and does not show well whether the models still improve.
     """
 
-    gathers_momentum = False  # each round has other hits, whose noise would be carried on
-    has_some_frames = True  # of all that are to come
-    may_find_symmetry = False  # the map would turn while people look at it
-    has_own_means = False  # what earlier rounds have merged is relative to the mean of all hits
+    gathers_momentum = False  # each round has other hits: momentum would carry their noise along
+    has_some_frames = True  # a round has only a part of all frames
+    may_find_symmetry = False  # finding one would turn the map while people look at it
+    has_own_means = False  # earlier rounds are merged relative to the mean of all hits
 
     def __init__(
         self, source: Source, settings: EmcSettings, *, seed: int, device: DeviceName, memory: Memory,
@@ -52,7 +52,7 @@ class RoundEmc(Emc):
         self.most_rounds = np.inf
         super().__init__(source, settings, seed=seed, device=device)
         self.course.most_iterations = 2**62
-        self.course.is_patient = False  # another start, with more hits, sees more
+        self.course.is_patient = False  # another start follows when there are more hits
 
     def _first_models(self, start: int) -> Array:
         if not self._goes_on:
@@ -60,7 +60,7 @@ class RoundEmc(Emc):
         return self.xp.ones((self.n_models, *(self.work.edge_voxels,) * 3), dtype=np.float32)
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
-        """New models from what this round and those before it have left behind."""
+        """Make new models from what this round and earlier ones have merged."""
         prior = self.prior_photons
         solved = solve_deposits(deposits, self.group, prior)
         return filter_halves(self.memory.joined(solved, prior), self.group, prior)
@@ -77,9 +77,9 @@ class RoundEmc(Emc):
         self, carried: Mapping[str, Any], profile: RadialProfile, reservoir: Reservoir,
         rows: NDArray[np.int64],
     ) -> None:  # fmt: skip
-        """Go on where the last round ended, with what is known of the hits of this one.
+        """Continue from the last round, with what is known of the hits of this one.
 
-        rows : (n,) of the reservoir, which the frames are; new hits know nothing yet.
+        rows : (n,) rows of the reservoir that hold these frames; nothing is known of new hits yet.
         """
         self.profile = profile
         frames: dict[str, Any] = self.table.state()
@@ -103,7 +103,7 @@ class RoundEmc(Emc):
         )
 
     def carried(self) -> dict[str, Any]:
-        """What the next round begins with, whichever hits it has."""
+        """The part of the state that does not depend on the hits; the next round begins with it."""
         return {
             name: value
             for name, value in self.state().items()
