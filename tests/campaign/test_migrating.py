@@ -181,7 +181,7 @@ def test_tables_that_somebody_has_changed_are_told_when_the_campaign_is_opened(
     database.close()
     with pytest.raises(CampaignError, match=words) as told:
         Campaign.open(address)
-    assert "a copy" in told.value.hint
+    assert "an earlier copy" in told.value.hint
 
 
 def test_another_database_is_not_taken_for_a_campaign(address: str) -> None:
@@ -189,7 +189,7 @@ def test_another_database_is_not_taken_for_a_campaign(address: str) -> None:
     database.write(lambda connection: connection.execute(text("CREATE TABLE run (something INTEGER)")))
     with pytest.raises(CampaignError, match="there is no campaign"):
         Campaign.open(address)
-    with pytest.raises(CampaignError, match="something else than a campaign"):
+    with pytest.raises(CampaignError, match="this database is not a campaign"):
         Campaign.open(address, create=True)
     database.close()
 

@@ -1,7 +1,7 @@
-"""What a beam time has done, in one database.
+"""The runs, samples, jobs and shots of a beam time, in one database.
 
-Everything below needs SQLAlchemy and alembic, which are an extra; who asks for a campaign without them is
-told so.
+This package needs SQLAlchemy and alembic, which are an extra; without them, importing it raises an error that
+says how to install them.
 """
 
 from importlib.util import find_spec

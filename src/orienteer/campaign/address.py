@@ -1,4 +1,4 @@
-"""Where a campaign is kept: a file of SQLite, or a database of a PostgreSQL server."""
+"""The address of a campaign: a file of SQLite, or a database of a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _EXAMPLES = "Give a file such as campaign.db, or a server: postgresql://user@hos
 
 
 class CampaignError(OrienteerError):
-    """A campaign that cannot be opened or does not know what it is asked for."""
+    """A campaign cannot be opened, or does not contain what was asked for."""
 
 
-class CampaignAway(CampaignError):  # noqa: N818 - it may be there in a moment
-    """A database that does not answer, and may do so later."""
+class CampaignAway(CampaignError):  # noqa: N818 - perhaps only for a moment
+    """A database does not answer, but may do so later."""
 
 
 def parse_address(address: str | PathLike[str]) -> URL:
-    """The database that a path or URL means; a folder means the file ``campaign.db`` in it.
+    """The database at a path or URL; a folder means the file ``campaign.db`` in it.
 
     ``postgresql://user@host/name`` is a server; the password may be left to ``~/.pgpass`` or PGPASSWORD.
     """
@@ -41,7 +41,7 @@ def parse_address(address: str | PathLike[str]) -> URL:
         return url.set(query={})
     if url.drivername in _SERVERS:
         try:
-            import psycopg  # noqa: F401 - whether it is there
+            import psycopg  # noqa: F401 - checks that it is installed
         except ImportError:
             raise CampaignError(
                 "campaigns on a PostgreSQL server need psycopg.",
@@ -52,14 +52,14 @@ def parse_address(address: str | PathLike[str]) -> URL:
 
 
 def in_words(url: URL) -> str:
-    """The address for people: never with a password."""
+    """The address as it is shown to people, without a password."""
     if url.drivername == "sqlite":
         return str(url.database)
     return url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
 def apart_from_password(address: str) -> tuple[str, str]:
-    """The address of a campaign without its password, and the password; "" where it holds none.
+    """The address of a campaign without its password, and the password ("" if it has none).
 
     >>> apart_from_password("postgresql://beam:secret@server/shift")
     ('postgresql://beam@server/shift', 'secret')
@@ -72,6 +72,6 @@ def apart_from_password(address: str) -> tuple[str, str]:
         return address, ""
     if url.password is None:
         return address, ""
-    # Not by set(), for which no password is none that was given.
+    # URL.set(password=None) would keep the password, so a new URL is made.
     bare = URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
     return bare.render_as_string(hide_password=False), str(url.password)

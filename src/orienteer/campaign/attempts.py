@@ -1,12 +1,12 @@
-"""What became of a step, from its folder alone: it has ended, its process lives, or it is gone.
+"""What became of a step, from its folder alone: it has ended, its process is alive, or it is gone.
 
-| file | what |
+| file | contents |
 |---|---|
-| ``lock`` | held by the process of the step and by its child, whichever lives longer; its time is renewed |
-| ``output.log`` | what the command has said |
-| ``ended.json`` | the attempt and its exit status |
+| ``lock`` | locked while the process of the step or its child lives; its modification time is renewed |
+| ``output.log`` | output of the command |
+| ``ended.json`` | number and exit status of the attempt |
 
-A worker that is killed leaves its steps at work.  Whoever looks after them next finds them here.
+If a worker is killed, its steps go on, and the next worker finds them by these files.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from typing import Any, Literal
 from orienteer.campaign.names import printable
 from orienteer.compute.atomic import unwritable
 
-# What carries out the arguments of a step.
+# The program that the arguments of a step are for.
 PROGRAM = [sys.executable, "-m", "orienteer"]
 _PROCESS = [sys.executable, "-m", "orienteer.campaign.step_process"]
 LOCK, LOG, ENDED = "lock", "output.log", "ended.json"
 RENEW_EVERY_S = 5.0
-# A lock of another machine, which may not be seen from here, is nobody's when it was not renewed for so long.
+# A lock of another machine may not be visible here; it counts as free if it was not renewed for this long.
 STALE_S = 90.0
-# Somebody who looks whether the lock is held has it for an instant.
+# Checking whether the lock is held takes it for an instant; wait this long before believing that it is taken.
 _INSTANT_S = 2.0
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where an attempt stands; status : its exit status when it has ended."""
+    """The state of an attempt; status : its exit status if it has ended."""
 
     state: Literal["ended", "alive", "gone"]
     status: int = 0
@@ -48,10 +48,10 @@ class Standing:
 
 @contextmanager
 def beginning(folder: Path) -> Iterator[int | None]:
-    """The lock of a step, for whoever is about to begin it; None where somebody else has it.
+    """The lock of a step that is about to begin; None if another process has it.
 
-    The process of the step inherits the lock, so that there is no instant at which the step has begun and
-    nobody holds it, whoever is killed.
+    The process of the step inherits the lock, so that the lock is held at every instant of a running step,
+    whichever process is killed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def beginning(folder: Path) -> Iterator[int | None]:
 def start(
     folder: Path, attempt: int, arguments: Sequence[str], works_in: Path, lock: int
 ) -> subprocess.Popen[bytes]:
-    """Begin an attempt in a process of its own, which outlives the worker; lock : from ``beginning``."""
+    """Begin an attempt in a separate process, which may outlive the worker; lock : from ``beginning``."""
     try:
         works_in.mkdir(parents=True, exist_ok=True)
         os.ftruncate(lock, 0)
@@ -89,7 +89,7 @@ def look(folder: Path, attempt: int) -> Standing:
     """What became of an attempt."""
     if attempt == 0:
         return Standing("gone")
-    # The lock first: a process that let go of it has said before how it ended.
+    # Look at the lock first: a process writes how it ended before it releases the lock.
     is_held = _is_held(folder / LOCK)
     ended = read_json(folder / ENDED)
     if ended.get("attempt") == attempt:
@@ -98,7 +98,7 @@ def look(folder: Path, attempt: int) -> Standing:
 
 
 def last_words(folder: Path) -> str:
-    """The error that the command has reported, or its last line."""
+    """The error that the command has printed, or its last line."""
     try:
         with (folder / LOG).open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
@@ -112,7 +112,7 @@ def last_words(folder: Path) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; an empty one where there is none."""
+    """The JSON object in a file; empty if there is none."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

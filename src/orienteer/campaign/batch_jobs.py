@@ -1,4 +1,4 @@
-"""Steps that went to Slurm: found again by the records in the folder of their run, and judged by it."""
+"""Steps that went to Slurm: their batch jobs and their state are read from the folder of their run."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from orienteer.run.standing import read_standing
 
 
 def open_numbers(job: Job) -> tuple[str, ...]:
-    """Batch jobs for the run that the step makes which wait or work now."""
+    """The batch jobs of the step's run that are waiting or running now."""
     numbers = [record.number for record in read_records(Path(job.product))]
     states = read_queue(numbers, newest_s=0).jobs
     return tuple(number for number in numbers if number in states and not states[number].is_over)
 
 
 def submitted_numbers(job: Job) -> tuple[str, ...]:
-    """Batch jobs that a submission has just made: those that are open, or the last where it ended at once."""
+    """The batch jobs of a submission: those still open, or the last one if it has already ended."""
     return open_numbers(job) or tuple(record.number for record in read_records(Path(job.product))[-1:])
 
 
 def look_at_batch(job: Job) -> tuple[Literal["working", "done", "failed"], str]:
-    """Where a step that went to Slurm stands, and why it failed.
+    """The state of a step that went to Slurm, and why it failed.
 
-    A job that Slurm no longer knows has ended; whether well, the folder of the run says.
+    A job that Slurm no longer knows has ended; the folder of the run shows whether it succeeded.
     """
     standing = read_standing(Path(job.product))
     if standing.state == "finished":
         return "done", ""
     queue = read_queue(job.slurm)
     if not queue.problem and not set(job.slurm) <= set(queue.jobs):
-        queue = read_queue(job.slurm, newest_s=0)  # the answer may be older than the job
+        queue = read_queue(job.slurm, newest_s=0)  # the cached answer may be older than the job
     if queue.problem:
-        return "working", ""  # Slurm does not answer now
+        return "working", ""  # Slurm does not answer; ask again later
     states = [queue.jobs[number] for number in job.slurm if number in queue.jobs]
     if standing.state == "working" or any(not state.is_over for state in states):
         return "working", ""
-    words = states[-1].words if states else "is not known to Slurm any more"
+    words = states[-1].words if states else "is no longer known to Slurm"
     return "failed", f"batch job {job.slurm[-1]} {words}{f': {standing.reason}' if standing.reason else ''}"

@@ -24,15 +24,15 @@ _NEWEST_JOBS = 50
 
 
 class Campaign:
-    """A campaign that is open.
+    """An open campaign.
 
     Every method is one transaction; a run is given by its name or number.  Any number of processes may have
-    the same campaign open.  A server that goes away is waited for, and the call is repeated.
+    the same campaign open.  If the server is away for a moment, a call waits and is repeated.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._numbers: dict[str, int] = {}  # of runs, which keep theirs for ever
+        self._numbers: dict[str, int] = {}  # of runs by name; these never change
 
     @classmethod
     def open(
@@ -41,7 +41,7 @@ class Campaign:
         """Open a campaign and bring it to the newest layout.
 
         address : a file, a folder with ``campaign.db``, or a URL such as postgresql://user@host/name.
-        create : make it where there is none.
+        create : make the campaign if there is none.
         """
         url = parse_address(address)
         path = Path(str(url.database))
@@ -75,7 +75,7 @@ class Campaign:
         return f"<Campaign {self.database}>"
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.database.close()
 
     def add_run(
@@ -87,9 +87,9 @@ class Campaign:
         kind: str | None = None,
         is_open: bool | None = None,
     ) -> int:
-        """Add a run, or change what is given of one that is there; its number.
+        """Add a run, or change the given facts of an existing one; returns its number.
 
-        folder : where it is worked on; data : what was measured; is_open : whether shots are still to come.
+        folder : where the run is worked on; data : what was measured; is_open : whether shots may still come.
         """
         facts = _facts(folder, data, sample, kind, is_open)
         return self._write(lambda connection: runs.add_run(connection, name, facts))
@@ -103,25 +103,26 @@ class Campaign:
         is_open: bool | None = None,
         is_folder: bool = True,
     ) -> tuple[str, bool]:
-        """Add the run that lies at a path, or change what is given of it; its name, and whether it is new.
+        """Add the run at a path, or change the given facts of it; returns its name, and whether it is new.
 
-        It is named after the path, and otherwise than the runs of other paths: day1/r1 and day2/r1 are two.
-        is_folder : the path is where it is worked on, and not what was measured.
+        It is named after the path.  Runs of different paths get different names: day1/r1 and day2/r1 are two.
+
+        is_folder : whether the path is where the run is worked on; otherwise, it is what was measured.
         """
         facts = _facts(None, data, sample, kind, is_open)
         place = "folder" if is_folder else "data"
         return self._write(lambda connection: runs.add_run_at(connection, str(path), place, facts))
 
     def close_run(self, run: str | int) -> None:
-        """No more shots come; from now on rules apply to it."""
+        """Note that no more shots will come; from now on rules apply to the run."""
         self._write_of(run, lambda connection, number: runs.touch(connection, number, is_open=0))
 
     def add_sample(self, name: str, about: str = "") -> int:
-        """Add a sample, or say something else about it; its number."""
+        """Add a sample, or change its description; returns its number."""
         return self._write(lambda connection: runs.add_sample(connection, name, about))
 
     def tag(self, run: str | int, add: Iterable[str] = (), remove: Iterable[str] = ()) -> list[str]:
-        """Give a run tags and take others away; those that it has then."""
+        """Add tags to a run and remove others; returns the tags that it has then."""
         add, remove = list(add), list(remove)
         return self._write_of(run, lambda connection, number: runs.tag_run(connection, number, add, remove))
 
@@ -131,7 +132,7 @@ class Campaign:
         self._write_of(run, lambda connection, number: runs.add_note(connection, number, written))
 
     def put_frame_tags(self, run: str | int, tags: Mapping[str, Iterable[int]]) -> None:
-        """Say which events of a run have which tags; what was said before is replaced."""
+        """Set which events of a run have which tags; this replaces all earlier frame tags of the run."""
         given = {tag: [int(number) for number in ids] for tag, ids in tags.items()}
 
         def change(connection: Connection, number: int) -> None:
@@ -141,7 +142,7 @@ class Campaign:
         self._write_of(run, change)
 
     def frame_tags(self, run: str | int) -> dict[str, list[int]]:
-        """The ids of the events of a run that have each tag."""
+        """By tag, the ids of the events of a run that have it."""
         return self._read(
             lambda connection: frame_tags.read_frame_tags(connection, runs.find_run(connection, run))
         )
@@ -153,7 +154,7 @@ class Campaign:
         results: Mapping[str, Any] | None = None,
         files: Mapping[str, str] | None = None,
     ) -> None:
-        """Say with what a run was made, what came out and where that lies; known names are replaced."""
+        """Store parameters, results and files of a run by name; known names are replaced."""
         self._write_of(
             run,
             lambda connection, number: runs.put_facts(
@@ -162,19 +163,20 @@ class Campaign:
         )
 
     def add_shots(self, run: str | int, columns: Mapping[str, NDArray[Any]], segment: str) -> bool:
-        """Add the shots of a segment; False where it was added before, and nothing is counted twice.
+        """Add the shots of a segment; returns False and adds nothing if the segment was added before.
 
-        columns : (N,) each, ``event_id`` and any others; those of arrays are left out, and NaN is no value.
+        columns : (N,) each, ``event_id`` and any others; columns with arrays are left out, and NaN means that
+            there is no value.
         """
         number = self._number(run)
         return self._write(lambda connection: shots.add_shots(connection, number, columns, segment))
 
     def n_shots(self, run: str | int) -> int:
-        """How many shots of a run were added."""
+        """Number of shots of a run."""
         return self._read(lambda connection: runs.count_shots(connection, run))
 
     def shots(self, run: str | int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Columns (N,) of the shots of a run; NaN where nothing is known."""
+        """Columns (N,) of the shots of a run; NaN where a value is not known."""
         return self._read(
             lambda connection: shots.read_shots(connection, runs.find_run(connection, run), names)
         )
@@ -197,13 +199,13 @@ class Campaign:
         offset: int = 0,
         limit: int = 50,
     ) -> tuple[int, list[dict[str, Any]]]:
-        """How many runs fit, and some of them; see :func:`orienteer.campaign.runs.list_runs`."""
+        """How many runs match, and one page of them; see :func:`orienteer.campaign.runs.list_runs`."""
         return self._read(
             lambda connection: runs.list_runs(connection, search, tag, sample, sort, offset, limit)
         )
 
     def run(self, run: str | int) -> dict[str, Any]:
-        """Everything that is known of a run; of its shots, what columns there are and how far they reach."""
+        """Everything that is known of a run; of its shots, only number, range and mean of each column."""
 
         def describe(connection: Connection) -> dict[str, Any]:
             number = runs.find_run(connection, run)
@@ -217,7 +219,7 @@ class Campaign:
         return self._read(describe)
 
     def overview(self) -> dict[str, Any]:
-        """Samples, sums, rules, the newest jobs, and the columns of which shots have values."""
+        """Samples, sums, rules, the newest jobs, and the columns in which any shot has a value."""
 
         def look(connection: Connection) -> dict[str, Any]:
             sums = [func.count(), func.sum(run_table.c.n_shots), func.sum(run_table.c.n_hits)]
@@ -258,7 +260,7 @@ def _facts(
     kind: str | None,
     is_open: bool | None,
 ) -> dict[str, Any]:
-    """What is given of a run, as the table has it; None: it stays as it is."""
+    """The given facts of a run, as the table stores them; None leaves a fact as it is."""
     return {
         "folder": None if folder is None else str(folder),
         "data": None if data is None else str(data),

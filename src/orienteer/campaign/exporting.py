@@ -20,9 +20,9 @@ _PAGE = 1000
 
 
 def export_shots(campaign: Campaign, run: str | int, out: Path) -> int:
-    """Write one row per shot of a run with every column that any of its shots has; how many rows.
+    """Write one row per shot of a run, with every column that any of its shots has; returns how many rows.
 
-    out : .csv, .h5 or .npz, with a data set per column.
+    out : .csv, .h5 or .npz; the latter two have one data set per column.
     """
     check_table_path(out)
     names = ["event_id", *campaign.run(run)["columns"]]
@@ -32,7 +32,7 @@ def export_shots(campaign: Campaign, run: str | int, out: Path) -> int:
 
 
 def export_runs(campaign: Campaign, out: Path) -> int:
-    """Write all runs with everything that is known of them (.json), or the table of them (.csv); how many."""
+    """Write all runs with everything known of them (.json) or as a table (.csv); returns how many."""
     _check(out, (".json", ".csv"))
     runs: list[dict[str, Any]] = []
     while True:
@@ -62,5 +62,5 @@ def _write_rows(path: Path, names: Sequence[str], rows: Sequence[Mapping[str, An
 
 
 def _not_a_formula(value: Any) -> Any:
-    """Text that a spreadsheet would compute is written so that it shows it."""
+    """Text, prefixed with ' if a spreadsheet would otherwise compute it as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value

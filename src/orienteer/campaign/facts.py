@@ -1,4 +1,4 @@
-"""What the folder of a run says about it: parameters, results and files, for the tables of the campaign."""
+"""Parameters, results and files of a run, read from its folder for the tables of the campaign."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orienteer.run.files import INTENSITY_H5, INTENSITY_MRC, LOOP_DENSITY, ORIEN
 from orienteer.run.settings_file import read_settings
 from orienteer.run.standing import read_standing
 
-# Files by what they are; the first that is there counts.
+# Names of files by role; the first that exists is used.
 _FILES = {
     "intensity": (INTENSITY_MRC, "intensity_1.mrc"),
     "intensity file": (INTENSITY_H5,),
@@ -28,7 +28,7 @@ _LONGEST = 20
 
 
 class Facts(TypedDict):
-    """Parameters and results by name, files by what they are."""
+    """Parameters and results by name, files by role."""
 
     parameters: dict[str, Any]
     results: dict[str, Any]
@@ -36,9 +36,10 @@ class Facts(TypedDict):
 
 
 def read_facts(folder: Path) -> Facts:
-    """The facts about a run; none where the folder holds no run.
+    """The facts about a run; empty if the folder holds no run.
 
-    Parameters are its settings by dotted name, its seed and method; results the numbers of its last step.
+    Parameters are its settings by dotted name, and its method, seed, device and id; results are the numbers
+    of its last step, its state and the reason.
     """
     directory = RunDirectory(folder)
     facts: Facts = {"parameters": {}, "results": {}, "files": {}}
@@ -48,7 +49,7 @@ def read_facts(folder: Path) -> Facts:
         described = directory.describe()
         parameters = dict(_flat(read_settings(directory.settings)))
         steps = [event for event in read_events(directory.events) if event["event"] == STEP]
-    except OrienteerError:  # written by another version, or damaged: what can be said is where it lies
+    except OrienteerError:  # written by another version, or damaged: nothing can be read
         return facts
     parameters |= {name: described.get(name) for name in ("method", "seed", "device", "run_id")}
     standing = read_standing(folder)

@@ -1,7 +1,7 @@
-"""Shots of a growing run into the campaign, exactly once, whoever is killed in between.
+"""Add the shots of a growing run to the campaign, each exactly once, even if processes are killed.
 
-The campaign itself says how many shots of the run it has; the next ones are read from there on.  A batch is
-named by the number of its first shot, so that of two feeders that read the same one only one adds it.
+The campaign knows how many shots of the run it has; reading continues from there.  A batch is named by the
+number of its first shot, so that if two feeders read the same batch, only one adds it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ AT_MOST = 20_000
 
 
 def feed(campaign: Campaign, run: str | int, read: Reader, at_most: int = AT_MOST) -> int:
-    """Add all shots that the campaign does not have yet; how many were added.
+    """Add all shots that the campaign does not have yet; returns how many were added.
 
-    read : gives the columns (N,) of at most so many shots from this number on, always in the same order:
-        ``read(first, at_most)``.  No shot means that there are no more for now.
+    read : ``read(first, at_most)`` gives the columns (N,) of at most ``at_most`` shots from number ``first``
+        on, always in the same order.  No shot means that there are no more for now.
     """
     added = 0
     while True:
@@ -38,5 +38,5 @@ def feed(campaign: Campaign, run: str | int, read: Reader, at_most: int = AT_MOS
         elif campaign.n_shots(run) == first:
             raise CampaignError(
                 f"the shots from {first} on were added before, but are not counted.",
-                "Somebody has changed the database: add the run again under another name.",
+                "The database was changed by hand: add the run again under another name.",
             )

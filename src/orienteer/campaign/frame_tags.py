@@ -1,4 +1,4 @@
-"""Tags of single frames in a campaign: a copy of what lies beside each run, to be searched and exported."""
+"""Tags of single frames in a campaign: a copy of the tag file of each run, for searching and exporting."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from orienteer.source.frame_tags import checked_tag
 
 
 def put_frame_tags(connection: Connection, run_id: int, tags: Mapping[str, Iterable[int]]) -> bool:
-    """Let a run have these tags of its frames and no others; whether anything has changed."""
+    """Replace the frame tags of a run by these; returns whether anything has changed."""
     wanted = {(checked_tag(tag), number) for tag, ids in tags.items() for number in _signed(ids)}
-    # Whoever says the same of this run at the same time waits here.
+    # Lock the row of the run: another process that sets its tags at the same time waits here.
     connection.execute(select(run.c.id).where(run.c.id == run_id).with_for_update())
     here = select(frame_tag.c.name, frame_tag.c.event_id).where(frame_tag.c.run_id == run_id)
     known = {(name, number) for name, number in connection.execute(here)}
@@ -28,7 +28,7 @@ def put_frame_tags(connection: Connection, run_id: int, tags: Mapping[str, Itera
 
 
 def read_frame_tags(connection: Connection, run_id: int) -> dict[str, list[int]]:
-    """The ids of the events of a run that have each tag, in order."""
+    """By tag, the ids of the events of a run that have it, in order."""
     here = select(frame_tag.c.name, frame_tag.c.event_id).where(frame_tag.c.run_id == run_id)
     tags: dict[str, list[int]] = {}
     for name, number in connection.execute(here.order_by(frame_tag.c.name)):
@@ -44,6 +44,6 @@ def count_frame_tags(connection: Connection, run_id: int) -> dict[str, int]:
 
 
 def _signed(ids: Iterable[int]) -> list[int]:
-    """Unsigned numbers of 64 bits as the signed ones that a database keeps."""
+    """Unsigned 64-bit numbers reinterpreted as signed ones, which a database can store."""
     numbers: list[int] = np.array([int(one) for one in ids], np.uint64).view(np.int64).tolist()
     return numbers

@@ -1,4 +1,4 @@
-"""Histograms of the columns of shots, kept up to date as shots are added: to ask for one counts nothing."""
+"""Histograms of the columns of shots, updated as shots are added, so that reading one counts no shots."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from orienteer.campaign.schema import shot_column
 
 
 def histogram(connection: Connection, column: str, run_id: int | None, bins: int) -> dict[str, list[Any]]:
-    """How many shots have which value: ``edges`` (B + 1,) and ``counts`` (B,), B between bins / 2 and bins.
+    """The histogram of a column: ``edges`` (B + 1,) and ``counts`` (B,), B between bins / 2 and bins.
 
-    Edges lie at multiples of a power of two, whole ones where values are; where no shot has a value there are
+    Edges are multiples of a power of two, and integers if the values are; if no shot has a value, there are
     no bins.
 
     run_id : None means all runs.
@@ -25,7 +25,7 @@ def histogram(connection: Connection, column: str, run_id: int | None, bins: int
         if column not in names:
             raise CampaignError(
                 f"there is no histogram of '{column[:40]}'.",
-                f"There is one of: {', '.join(names) or 'nothing, before the first shot'}.",
+                f"There are histograms of: {', '.join(names) or 'nothing, before the first shot'}.",
             )
         return {"edges": [], "counts": []}
     joined = sum(found[1:], start=found[0]).at_most(min(max(int(bins), 1), MOST_BINS))
@@ -33,13 +33,13 @@ def histogram(connection: Connection, column: str, run_id: int | None, bins: int
 
 
 def column_names(connection: Connection, run_id: int | None = None) -> list[str]:
-    """The columns of which some shot of a run has a value, in the order of their names; None: of any run."""
+    """The columns in which any shot of a run has a value, sorted by name; None means all runs."""
     names = select(shot_column.c.name).where(_of(run_id)).distinct()
     return list(connection.execute(names.order_by(shot_column.c.name)).scalars())
 
 
 def kept_bins(connection: Connection, *which: ColumnElement[bool]) -> dict[str, list[Bins]]:
-    """The histograms of the runs and columns that are asked for, by column."""
+    """The stored histograms of the selected runs and columns, by column."""
     kept = shot_column.c
     found: dict[str, list[Bins]] = {}
     for row in connection.execute(select(kept.name, kept.exponent, kept["first"], kept.counts).where(*which)):

@@ -1,8 +1,7 @@
-"""Jobs: the steps of rules for runs, and who works on them.
+"""Jobs: the steps of rules for runs, and which worker has which.
 
-A worker claims a job by changing its row, which the database lets only one do.  The claim ends by itself
-when the worker does not renew it; whoever takes the job over looks first what became of the step
-(``attempts``).
+A worker claims a job by changing its row; the database lets only one worker succeed.  A claim that is not
+renewed expires.  The worker that takes the job over first checks what became of the step (``attempts``).
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from orienteer.campaign.runs import at
 from orienteer.campaign.schema import job, rule, run, sample
 from orienteer.campaign.steps import steps_of
 
-# Until when a claim holds that nobody renews; far more than the clocks of two machines differ.
+# A claim that is not renewed expires after this time, which far exceeds the clock difference of two machines.
 LEASE_S = 120.0
 _OPEN = ("working", "queued")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A step of a rule for a run, as a worker sees it; see the table ``job``."""
+    """A step of a rule for a run, as held by a worker; see the table ``job``."""
 
     id: int
     run_id: int
@@ -49,12 +48,12 @@ class Job:
 
     @property
     def is_batch(self) -> bool:
-        """Whether it goes on in Slurm when the step itself has ended; a submission of one's own does not."""
+        """Whether the step continues in Slurm after its command; a user's own ``submit`` is not followed."""
         return self.arguments[0] == "submit" and bool(self.product)
 
 
 def plan_jobs(connection: Connection) -> int:
-    """Add the jobs that rules ask for and that are not there yet; how many."""
+    """Add the jobs that rules ask for and that do not exist yet; returns how many."""
     added = 0
     for each in connection.execute(select(rule).where(rule.c.is_on == 1)).all():
         made = Rule(**json.loads(each.definition))
@@ -75,7 +74,7 @@ def plan_jobs(connection: Connection) -> int:
 
 
 def claim_job(connection: Connection, worker: str, is_dead: Callable[[str], bool]) -> Job | None:
-    """Take the next job whose earlier steps are done, or one that its worker has left; None: there is none.
+    """Claim the next job whose earlier steps are done, or one that its worker has left; None if none is left.
 
     is_dead : whether the worker of this name is known to have ended.
     """
@@ -100,33 +99,33 @@ def claim_job(connection: Connection, worker: str, is_dead: Callable[[str], bool
 
 
 def renew(connection: Connection, ids: Iterable[int], worker: str) -> None:
-    """Go on holding jobs."""
+    """Extend the claims of a worker on these jobs."""
     mine = and_(job.c.id.in_(list(ids)), job.c.worker == worker)
     connection.execute(job.update().where(mine).values(lease_s=time.time() + LEASE_S))
 
 
 def begin_attempt(connection: Connection, held: Job) -> bool:
-    """Count one more beginning of a step; False when the job is no longer this worker's."""
+    """Count one more attempt of a step; returns False if the worker no longer holds the job."""
     counted = {"attempt": held.attempt + 1, "begun": held.begun + 1}
     return _change(connection, held, started_s=time.time(), reason="", **counted)
 
 
 def to_queue(connection: Connection, held: Job, numbers: Iterable[str]) -> bool:
-    """The step goes on as these jobs of Slurm."""
+    """Note that the step continues as these jobs of Slurm; returns whether the worker still held the job."""
     return _change(connection, held, status="queued", slurm=json.dumps(list(numbers)))
 
 
 def end_job(connection: Connection, held: Job, status: str, reason: str = "") -> bool:
-    """The step is done, or failed."""
+    """Note that the step is done or failed; returns whether the worker still held the job."""
     return _change(
         connection, held, status=status, reason=reason, ended_s=time.time(), worker="", lease_s=0.0
     )
 
 
 def retry_failed(connection: Connection) -> int:
-    """Let failed steps begin anew; how many there were."""
+    """Set failed steps to waiting, so that they are tried again; returns how many there were."""
     values = {"status": "waiting", "reason": "", "begun": 0, "slurm": "", "worker": "", "lease_s": 0.0}
-    # The number of the attempt that has failed is not used again: its end is in the folder.
+    # A new attempt number: the folder of the step still holds the end of the failed attempt.
     again = job.update().where(job.c.status == "failed").values(attempt=job.c.attempt + 1, **values)
     return connection.execute(again).rowcount
 
@@ -134,7 +133,7 @@ def retry_failed(connection: Connection) -> int:
 def list_jobs(
     connection: Connection, run_id: int | None = None, newest: int | None = None
 ) -> list[dict[str, Any]]:
-    """Jobs for people and pages; those of a run in their order, otherwise the newest first."""
+    """Jobs for people and pages: those of one run in their order, otherwise the newest first."""
     joined = job.join(run, job.c.run_id == run.c.id).join(rule, job.c.rule_id == rule.c.id)
     query = select(job, run.c.name.label("run"), rule.c.name.label("rule")).select_from(joined)
     if run_id is not None:
@@ -162,7 +161,7 @@ def list_jobs(
 
 
 def _runs_for(rule_id: int, made: Rule, since_s: float) -> Any:
-    """Closed runs that the rule speaks of and has no jobs for."""
+    """Closed runs to which the rule applies and for which it has no jobs yet."""
     planned = exists().where(job.c.rule_id == rule_id, job.c.run_id == run.c.id)
     joined = run.outerjoin(sample, run.c.sample_id == sample.c.id)
     query = select(run.c.id, run.c.name, run.c.data, run.c.folder, sample.c.name.label("sample"))

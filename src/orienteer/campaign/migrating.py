@@ -1,6 +1,6 @@
-"""A database is brought to the layout of this version when it is opened: all steps, or none.
+"""Bring a database to the layout of this version when it is opened: all steps or none.
 
-A file of SQLite is copied first, beside itself.  What a newer Orienteer has made is refused and not touched.
+A file of SQLite is first backed up beside itself.  A layout of a newer Orienteer is refused and not touched.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from orienteer.compute.extras import how_to_install
 
 VERSION_TABLE = "campaign_version"
 _FOLDER = Path(__file__).parent / "migrations"
-# Any number that other users of the same server are not likely to lock.
+# Number of an advisory lock: arbitrary, but unlikely to be used by others on the same server.
 _LOCK = 0x0121E47EE2
 
 
 def newest_version() -> str:
-    """The layout that this Orienteer knows."""
+    """The newest layout that this Orienteer knows."""
     return str(_scripts()[1].get_current_head())
 
 
 def read_version(database: Database) -> str:
-    """The layout of a database, asked for at once; empty where it is no campaign yet."""
+    """The layout of a database, read without waiting; empty if it is not a campaign yet."""
     return database.read_now(_version)
 
 
 def migrate(database: Database) -> None:
     """Bring a database to the newest layout.
 
-    Several processes may open it at the same time: one migrates, the others wait and find nothing to do.
+    If several processes open it at the same time, one migrates; the others wait and find nothing to do.
     """
     found = read_version(database)
     _check(database, found)
@@ -47,8 +47,8 @@ def migrate(database: Database) -> None:
         database.write(lambda connection: _migrate(database, connection))
     elif missing := database.read_now(_missing):
         raise CampaignError(
-            f"{database}: the layout is that of a campaign, but {missing}.",
-            "Somebody has changed it: take a copy of it from before, or give another file or database.",
+            f"{database}: the database is marked as a campaign, but {missing}.",
+            "It was changed by hand: restore an earlier copy, or give another file or database.",
         )
 
 
@@ -59,7 +59,7 @@ def _migrate(database: Database, connection: Connection) -> None:
     _check(database, found)
     if not found and set(inspect(connection).get_table_names()) & set(metadata.tables):
         raise CampaignError(
-            f"{database}: this database is something else than a campaign.", "Give another file or database."
+            f"{database}: this database is not a campaign.", "Give another file or database."
         )
     if found and database.is_sqlite:
         _back_up(Path(str(database.url.database)), found)
@@ -71,7 +71,7 @@ def _migrate(database: Database, connection: Connection) -> None:
             target_metadata=metadata,
             version_table=VERSION_TABLE,
             version_table_pk=False,
-            transactional_ddl=False,  # the transaction is ours
+            transactional_ddl=False,  # the caller has begun the transaction
         )
         environment.run_migrations()
 
@@ -80,7 +80,7 @@ def _check(database: Database, found: str) -> None:
     known = {script.revision for script in _scripts()[1].walk_revisions()}
     if found and found not in known:
         raise CampaignError(
-            f"{database}: a newer Orienteer has made this campaign (layout {found}; known is "
+            f"{database}: a newer Orienteer has made this campaign (layout {found}; the newest known here is "
             f"{newest_version()}).",
             f"Upgrade Orienteer: {how_to_install()}.",
         )
@@ -94,7 +94,7 @@ def _version(connection: Connection) -> str:
 
 
 def _missing(connection: Connection) -> str:
-    """The first table or column of a campaign that is not there, in words; empty: all are."""
+    """The first missing table or column of a campaign, in words; empty if none is missing."""
     found = {name: columns for (_, name), columns in inspect(connection).get_multi_columns().items()}
     for name, table in metadata.tables.items():
         if name not in found:
@@ -107,7 +107,7 @@ def _missing(connection: Connection) -> str:
 
 
 def _back_up(path: Path, version: str) -> None:
-    """Copy the file as it is committed now to ``NAME.layout-VERSION.db`` beside it."""
+    """Copy the committed contents of the file to ``NAME.layout-VERSION.db`` beside it."""
     copy = path.with_name(f"{path.stem}.layout-{version}{path.suffix}")
     with (
         atomic_path(copy) as temporary,

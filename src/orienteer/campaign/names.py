@@ -1,4 +1,4 @@
-"""What a run, a sample or a note may say: text that is shown and put into paths."""
+"""Which text the name of a run or sample, or a note, may have, as it is shown and put into paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from orienteer.errors import SettingsError
 
-# A letter or number first: such a name is never an option of a command, a hidden file or another folder.
+# A letter or number comes first, so that a name is never an option of a command, a hidden file or "..".
 _NAME = re.compile(r"\w[\w .,:+@=()-]{0,199}")
 _UNFIT = re.compile(r"[^\w .,:+@=()-]")
 MOST_OF_A_NAME = 200
@@ -17,7 +17,7 @@ MOST_OF_A_NOTE = 10_000
 
 
 def checked_name(name: str, what: str = "run") -> str:
-    """The name, or a refusal.
+    """The name; raises SettingsError if it is not allowed.
 
     >>> checked_name("r0042")
     'r0042'
@@ -25,13 +25,13 @@ def checked_name(name: str, what: str = "run") -> str:
     if not _NAME.fullmatch(name) or name != name.strip():
         raise SettingsError(
             f"'{printable(name)[:60]}' is no name for a {what}.",
-            "Names begin with a letter or number and hold these, spaces and . , : + @ = ( ) - _ only.",
+            "Names begin with a letter or number; after that, spaces and . , : + @ = ( ) - _ are allowed, too.",
         )
     return name
 
 
 def name_of(path_stem: str) -> str:
-    """A name that is made of the name of a file.
+    """A name made from the name of a file.
 
     >>> name_of("-r0042*")
     'r0042_'
@@ -40,7 +40,7 @@ def name_of(path_stem: str) -> str:
 
 
 def names_for(path: Path) -> Iterator[str]:
-    """Names for the run at a path: its own; for when that is taken, with its folder's, then with numbers.
+    """Names to try for the run at a path: its own, then with that of its folder, then with numbers.
 
     >>> from itertools import islice
     >>> list(islice(names_for(Path("night/r1.h5")), 3))
@@ -55,11 +55,11 @@ def names_for(path: Path) -> Iterator[str]:
 
 
 def checked_note(text: str) -> str:
-    """The note without what a terminal would take for a command, or a refusal."""
+    """The note without control characters; raises SettingsError if it is empty or too long."""
     text = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t").strip()
     if not text or len(text) > MOST_OF_A_NOTE:
         raise SettingsError(
-            f"a note has between 1 and {MOST_OF_A_NOTE} characters.", "Say it in several notes."
+            f"a note has between 1 and {MOST_OF_A_NOTE} characters.", "Split a long text into several notes."
         )
     return text
 

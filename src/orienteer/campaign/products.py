@@ -1,4 +1,4 @@
-"""What a step has made is taken into the campaign: the table of shots, or the results of a run."""
+"""Add the product of a step to the campaign: its table of shots, or the results of its run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = ".npz"
 def take_in(campaign: Campaign, run: str | int, product: Path) -> None:
     """Add the shots of a table, or the facts about a run directory; doing it twice changes nothing.
 
-    Shots that the campaign has already, from a live run or a first time, stay as they are.
+    Shots that the campaign has already, from a live run or an earlier call, stay as they are.
     """
     if product.suffix != TABLE:
         campaign.put_facts(run, **read_facts(product))

@@ -1,4 +1,4 @@
-"""Rule: what is done with each new run of a sample, such as hits, then reconstruct, then report."""
+"""Rule: the steps for each new run of a sample, such as hits, then reconstruct, then report."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError, SettingsError
 from orienteer.settings.section import Section
 
-# Steps that are known by name; any other is a command of orienteer with its arguments.
+# Steps given by a name alone; any other step is a command of orienteer with its arguments.
 STEPS = ("hits", "reconstruct", "phase", "validate", "report")
-# What the arguments of a step may speak of.
+# Placeholders that the arguments of a step may contain.
 PLACES = ("data", "hits", "folder", "name", "sample")
 
 
 class Rule(Section):
     """What is done with each new run, and where.
 
-    A step is a name out of STEPS or a list of arguments for ``orienteer``, in which ``{data}``, ``{hits}``,
-    ``{folder}``, ``{name}`` and ``{sample}`` stand for those of the run.  No shell ever sees them.
+    A step is a name out of STEPS, or a list of arguments for ``orienteer``, in which ``{data}``, ``{hits}``,
+    ``{folder}``, ``{name}`` and ``{sample}`` are replaced by those of the run.  No shell is involved.
     """
 
     out: str = Field(min_length=1, description="Folder in which each run gets a folder of its name.")
     steps: list[str | list[str]] = Field(min_length=1, description="What is done, in this order.")
-    sample: str = Field(default="", description="Which sample; empty: all.")
-    watch: str = Field(default="", description="Files that become runs by themselves, such as raw/*.h5.")
+    sample: str = Field(default="", description="Sample to which the rule applies; empty: all.")
+    watch: str = Field(default="", description="Files that automatically become runs, such as raw/*.h5.")
     settings: str = Field(default="", description="Settings file of the reconstruction.")
     where: Literal["local", "slurm"] = Field(
-        default="local", description="Where to reconstruct: beside the worker, or as a batch job."
+        default="local", description="Where to reconstruct: on the worker's machine, or as a batch job."
     )
     settle_s: float = Field(
-        default=10.0, ge=0, description="A file that did not change for so long is whole."
+        default=10.0, ge=0, description="A file is complete when it has not changed for this long."
     )
 
     def checked(self) -> Rule:
-        """The rule with whole paths, as it is kept; refuses what could never be carried out."""
+        """The rule with absolute paths, as it is stored; raises an error if it could never be carried out."""
         for step in self.steps:
             _check_step(step)
         if self.where == "slurm" and not self.settings:
             raise SettingsError(
                 "a rule that reconstructs through Slurm needs a settings file.",
-                "Say there under [cluster] what to ask for, and give the file as settings.",
+                "Write what to request from Slurm under [cluster] in a file, and give that file as settings.",
             )
         if self.settings and not Path(self.settings).is_file():
             raise FileError(
@@ -73,7 +73,7 @@ def read_rules(path: Path) -> dict[str, Rule]:
         raise FileError(path, f"cannot be read ({error.strerror}).", "Check the path.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(
-            f"{path}: not valid TOML: {error}.", "Mend the line that it names; texts stand in quotes."
+            f"{path}: not valid TOML: {error}.", "Correct the line that it names; texts need quotes."
         ) from None
     tables = tree.get("rule")
     if set(tree) != {"rule"} or not isinstance(tables, dict) or not tables:
@@ -87,9 +87,9 @@ def read_rules(path: Path) -> dict[str, Rule]:
 
 
 def put_rule(connection: Connection, name: str, made: Rule, also_old: bool) -> None:
-    """Add a rule, or change the one of this name for the runs to come.
+    """Add a rule, or change the one of this name for future runs.
 
-    also_old : it is for runs that are there already, too.
+    also_old : whether the rule also applies to runs that exist already.
     """
     definition = json.dumps(made.model_dump())
     since = 0.0 if also_old else moment(connection)
@@ -100,18 +100,18 @@ def put_rule(connection: Connection, name: str, made: Rule, also_old: bool) -> N
 
 
 def switch_rule(connection: Connection, name: str, is_on: bool) -> None:
-    """Let a rule rest, or wake it."""
+    """Switch a rule off or on."""
     _found(connection.execute(rule.update().where(rule.c.name == name).values(is_on=int(is_on))), name)
 
 
 def remove_rule(connection: Connection, name: str) -> None:
-    """Forget a rule and the jobs that it has made; what these have written stays."""
+    """Remove a rule and its jobs; files that the jobs have written stay."""
     busy = select(job.c.id).join(rule, job.c.rule_id == rule.c.id)
     busy = busy.where(rule.c.name == name, job.c.status.in_(("working", "queued")))
     if connection.execute(busy).first() is not None:
         raise CampaignError(
-            f"a step of the rule '{printable(name)}' is at work.",
-            "Switch the rule off (--off) and wait for it.",
+            f"a step of the rule '{printable(name)}' is still running.",
+            "Switch the rule off (--off) and wait for the step to end.",
         )
     _found(connection.execute(delete(rule).where(rule.c.name == name)), name)
 
@@ -152,6 +152,6 @@ def _check_step(step: str | list[str]) -> None:
     for place in re.findall(r"\{(\w*)\}", " ".join(step)):
         if place not in PLACES:
             raise SettingsError(
-                f"a step speaks of {{{place}}}, which is nothing.",
-                f"There is {', '.join(f'{{{name}}}' for name in PLACES)}.",
+                f"a step uses {{{place}}}, which is not a known placeholder.",
+                f"Use one of {', '.join(f'{{{name}}}' for name in PLACES)}.",
             )

@@ -1,4 +1,4 @@
-"""Runs and what is known of them: added, described, tagged, noted, found again."""
+"""Runs and what is known of them: adding, describing, tagging, annotating and searching."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from orienteer.source.frame_tags import checked_tag
 SORTS = ("modified", "created", "name", "n_shots", "n_hits")
 MOST_AT_ONCE = 1000
 _COLUMNS = {"modified": run.c.modified_s, "created": run.c.created_s}
-# A little later, as a number of seconds since 1970 can tell it.
+# The smallest difference that is safe for seconds since 1970 stored as a double.
 _INSTANT_S = 1e-5
 
 
 def moment(connection: Connection) -> float:
-    """Now in seconds, but later than all runs that are there, and not before any rule, whatever clocks say.
+    """The time now in seconds since 1970, but at least later than every run and not before any rule.
 
-    The machines that add to a campaign have clocks of their own, and rules are for the runs that come later.
+    The clocks of machines that add to a campaign differ, but a rule must apply to all runs added after it.
     """
     last_run = connection.execute(select(func.max(run.c.created_s))).scalar() or 0.0
     last_rule = connection.execute(select(func.max(rule.c.since_s))).scalar() or 0.0
@@ -36,9 +36,9 @@ def moment(connection: Connection) -> float:
 
 
 def add_run(connection: Connection, name: str, facts: Mapping[str, Any]) -> int:
-    """Add a run, or change what is given of one that is there; its number.
+    """Add a run, or change the given facts of an existing one; returns its number.
 
-    facts : any of sample, kind, folder, data, is_open; None leaves what is known.
+    facts : any of sample, kind, folder, data, is_open; None leaves a fact as it is.
     """
     now = time.time()
     given = {key: value for key, value in facts.items() if value is not None and key != "sample"}
@@ -51,10 +51,9 @@ def add_run(connection: Connection, name: str, facts: Mapping[str, Any]) -> int:
 
 
 def add_run_at(connection: Connection, path: str, place: str, facts: Mapping[str, Any]) -> tuple[str, bool]:
-    """Add the run that lies at a path under a name that no other run has, or change it; its name, and whether
-    it is new.
+    """Add the run at a path under a name of its own, or change it; returns its name, and whether it is new.
 
-    place : folder or data, whichever the path is.
+    place : "folder" or "data", whichever the path is.
     """
     here = select(run.c.name).where(run.c[place] == path).order_by(run.c.id)
     known = connection.execute(here).scalar()
@@ -65,7 +64,7 @@ def add_run_at(connection: Connection, path: str, place: str, facts: Mapping[str
         candidate = next(candidates)
         values = {"name": candidate, place: path, "created_s": moment(connection), "modified_s": now}
         is_new = insert_once(connection, run, values)
-        # Whoever has the name may have added this very path, an instant ago.
+        # Another process may have just added this same path under this name.
         if is_new or connection.execute(here.where(run.c.name == candidate)).scalar():
             name = candidate
     add_run(connection, name, {**facts, place: path})
@@ -73,7 +72,7 @@ def add_run_at(connection: Connection, path: str, place: str, facts: Mapping[str
 
 
 def add_sample(connection: Connection, name: str, about: str = "") -> int:
-    """Add a sample unless it is there; its number."""
+    """Add a sample unless it exists, and set its description if one is given; returns its number."""
     insert_once(connection, sample, {"name": checked_name(name, "sample"), "about": about})
     if about:
         connection.execute(sample.update().where(sample.c.name == name).values(about=about))
@@ -81,12 +80,12 @@ def add_sample(connection: Connection, name: str, about: str = "") -> int:
 
 
 def find_run(connection: Connection, name_or_id: str | int) -> int:
-    """The number of a run that is known by name or number."""
+    """The number of a run given by name or number; raises CampaignError if there is none."""
     return int(_look_up(connection, run.c.id, name_or_id))
 
 
 def count_shots(connection: Connection, name_or_id: str | int) -> int:
-    """How many shots of a run there are."""
+    """Number of shots of a run."""
     return int(_look_up(connection, run.c.n_shots, name_or_id))
 
 
@@ -102,12 +101,12 @@ def _look_up(connection: Connection, column: Any, name_or_id: str | int) -> Any:
 
 
 def touch(connection: Connection, run_id: int, **values: Any) -> None:
-    """Note that something of the run has changed, and change it."""
+    """Change values of a run, and note the time of the change."""
     connection.execute(run.update().where(run.c.id == run_id).values(modified_s=time.time(), **values))
 
 
 def tag_run(connection: Connection, run_id: int, add: Iterable[str], remove: Iterable[str]) -> list[str]:
-    """Give a run tags and take others away; those that it has then."""
+    """Add tags to a run and remove others; returns the tags that it has then."""
     for text in add:
         insert_once(connection, tag, {"run_id": run_id, "name": checked_tag(text)})
     for text in remove:
@@ -118,7 +117,7 @@ def tag_run(connection: Connection, run_id: int, add: Iterable[str], remove: Ite
 
 
 def new_note(text: str, author: str) -> dict[str, Any]:
-    """A note that can be written twice and is there once."""
+    """A note with a key of its own, so that writing it twice stores it once."""
     return {
         "key": uuid.uuid4().hex,
         "time_s": time.time(),
@@ -158,10 +157,10 @@ def list_runs(
     offset: int = 0,
     limit: int = 50,
 ) -> tuple[int, list[dict[str, Any]]]:
-    """How many runs there are, and some of them.
+    """How many runs match, and ``limit`` of them from ``offset`` on.
 
-    search : a part of the name, the sample, a tag (also of its frames) or a note, in any case.
-    sort : one of SORTS, with a minus before it for the largest first.
+    search : a part of the name, the sample, a tag (also of its frames) or a note; case does not matter.
+    sort : one of SORTS; with a minus before it, the largest comes first.
     """
     where = []
     if search:
@@ -189,7 +188,7 @@ def list_runs(
 
 
 def describe_run(connection: Connection, run_id: int) -> dict[str, Any]:
-    """Everything that is known of a run but its shots and jobs."""
+    """Everything that is known of a run, except its shots and jobs."""
     joined = run.outerjoin(sample, run.c.sample_id == sample.c.id)
     row = connection.execute(
         select(run, sample.c.name.label("sample")).select_from(joined).where(run.c.id == run_id)
@@ -230,7 +229,7 @@ def at(time_s: float | None) -> str | None:
 
 
 def _matches(search: str) -> Any:
-    # The database lowers both sides: it may not know all the letters that Python does.
+    # The database converts both sides to lower case, as it may not know all the letters that Python does.
     escaped = search.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     pattern = func.lower(f"%{escaped}%")
     tags = select(tag.c.run_id).where(func.lower(tag.c.name).like(pattern, escape="\\"))

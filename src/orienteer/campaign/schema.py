@@ -1,8 +1,8 @@
-"""The tables of a campaign as they are now; ``migrations`` holds the way there.
+"""The current tables of a campaign; ``migrations`` holds the steps that lead to them.
 
-Times are seconds since 1970 (UTC), paths are text as it was given, lists and mappings are JSON text.  What a
-page shows of a run without asking for its shots (``n_shots``, ``n_hits``, ``shot_column``) is kept up to
-date by the same transaction that adds shots, so it is right at every instant and costs nothing to read.
+Times are seconds since 1970 (UTC), paths are text as given, lists and mappings are JSON text.  What a page
+shows of a run without reading its shots (``n_shots``, ``n_hits``, ``shot_column``) is updated in the same
+transaction that adds shots, so it is always right and cheap to read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-# Names that do not depend on the database, so that a later migration can speak of them.
+# Names of constraints that do not depend on the database, so that a later migration can refer to them.
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -48,7 +48,7 @@ sample = Table(
     Column("about", Text, nullable=False, server_default=""),
 )
 
-# is_open: shots may still come.  data: what was measured; folder: where it is worked on.
+# is_open: shots may still come.  data: what was measured; folder: where the run is worked on.
 run = Table(
     "run",
     metadata,
@@ -98,7 +98,7 @@ tag = Table(
     Column("name", String(64), primary_key=True),
     Index(None, "name"),
 )
-# Tags of single frames; event_id is the unsigned number as signed.
+# Tags of single frames; event_id is the unsigned number reinterpreted as signed.
 frame_tag = Table(
     "frame_tag",
     metadata,
@@ -106,7 +106,7 @@ frame_tag = Table(
     Column("name", String(64), primary_key=True),
     Column("event_id", BigInteger, primary_key=True, autoincrement=False),
 )
-# key: made by whoever writes the note, so that a note that is sent again is not there twice.
+# key: made by the writer of the note, so that a note that is sent twice is stored once.
 note = Table(
     "note",
     metadata,
@@ -118,7 +118,7 @@ note = Table(
     Column("text", Text, nullable=False),
 )
 
-# A batch of shots that came in one transaction: it is there with all of its shots, or not at all.
+# A batch of shots that was added in one transaction: it exists with all of its shots, or not at all.
 segment = Table(
     "segment",
     metadata,
@@ -129,7 +129,7 @@ segment = Table(
     UniqueConstraint("run_id", "name"),
 )
 # One row per shot, in the order of arrival: a new row always goes to the end of the table.  event_id is the
-# unsigned number as signed.  No foreign key: a check per row would cost more than the row.
+# unsigned number reinterpreted as signed.  No foreign key: checking each row would cost more than adding it.
 shot = Table(
     "shot",
     metadata,
@@ -152,7 +152,7 @@ shot = Table(
     Column("more", Text),
     sqlite_with_rowid=False,
 )
-# Number, least, most, sum and histogram (Bins) of the values that a column of the shots of a run has.
+# Number, least, most, sum and histogram (Bins) of the values in one column of the shots of a run.
 shot_column = Table(
     "shot_column",
     metadata,
@@ -167,7 +167,7 @@ shot_column = Table(
     Column("counts", LargeBinary, nullable=False),
 )
 
-# definition: the rule as JSON.  since_s: it is for runs that came later than this.
+# definition: the rule as JSON.  since_s: the rule applies to runs created at this time or later.
 rule = Table(
     "rule",
     metadata,
@@ -178,8 +178,8 @@ rule = Table(
     Column("since_s", Double, nullable=False),
 )
 # A step of a rule for a run.  status: waiting, working, queued (in Slurm), done or failed.
-# worker has it until lease_s.  attempt numbers its beginnings and never goes back; begun counts those since
-# it was last asked for.
+# worker holds it until lease_s.  attempt numbers the attempts and never decreases; begun counts those since
+# the step was planned or last retried.
 job = Table(
     "job",
     metadata,

@@ -1,7 +1,7 @@
 """Shots of a run: added a segment at a time, counted once, read back as columns.
 
-A segment is one transaction: its name, its rows, and what they change in the sums of the run.  Whoever is
-killed in between has added nothing, and whoever adds the same segment again adds nothing either.
+A segment is one transaction: its name, its rows, and the update of the sums of the run.  A process that is
+killed meanwhile has added nothing, and adding the same segment again adds nothing either.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ NAMED = tuple(
 
 
 def add_shots(connection: Connection, run_id: int, columns: Columns, name: str) -> bool:
-    """Add the shots of a segment, or nothing when a segment of this name was added before.
+    """Add the shots of a segment; returns False and adds nothing if a segment of this name was added before.
 
-    columns : (N,) each, ``event_id`` among them; columns of arrays have no place in a row and are left out.
+    columns : (N,) each, ``event_id`` among them; columns with an array per shot are left out.
     """
     n = _length(columns)
     added = insert_new(connection, segment, {"run_id": run_id, "name": name, "n_shots": n})
@@ -43,21 +43,21 @@ def add_shots(connection: Connection, run_id: int, columns: Columns, name: str) 
         _insert_rows(connection, table)
     else:
         _copy_rows(connection, table)
-    hits = sum(1 for is_hit in table.get("is_hit", ()) if is_hit)  # where it is not known, it is none
+    hits = sum(1 for is_hit in table.get("is_hit", ()) if is_hit)  # unknown counts as no hit
     sums = {"n_shots": run.c.n_shots + n, "n_hits": run.c.n_hits + hits, "modified_s": time.time()}
-    # This row first: those who add shots to the same run wait for each other here, and not in the sums below.
+    # Update this row first: it serialises processes that add shots to the same run, before the sums below.
     connection.execute(run.update().where(run.c.id == run_id).values(**sums))
     _add_to_sums(connection, run_id, columns)
     return True
 
 
 def read_shots(connection: Connection, run_id: int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Columns (N,) of all shots of a run in the order of arrival; NaN where nothing is known."""
+    """Columns (N,) of all shots of a run in the order of arrival; NaN where a value is not known."""
     unknown = set(names) - {"event_id", *NAMED} - set(_other_names(connection, run_id))
     if unknown:
         raise CampaignError(
             f"no shot of this run has a column '{sorted(unknown)[0]}'.",
-            "See what it has: orienteer campaign show",
+            "See the columns that it has: orienteer campaign show",
         )
     stored = [name for name in names if name == "event_id" or name in NAMED]
     others = [name for name in names if name not in stored]
@@ -74,7 +74,7 @@ def read_shots(connection: Connection, run_id: int, names: Sequence[str]) -> dic
 
 
 def column_sums(connection: Connection, run_id: int) -> dict[str, dict[str, float]]:
-    """Number, least, most and mean of each column of the shots of a run, which are kept and not computed."""
+    """Number, least, most and mean of each column of the shots of a run, from sums kept up to date."""
     rows = connection.execute(
         select(shot_column).where(shot_column.c.run_id == run_id).order_by(shot_column.c.name)
     )
@@ -90,7 +90,7 @@ def _other_names(connection: Connection, run_id: int) -> list[str]:
 
 def _length(columns: Columns) -> int:
     if "event_id" not in columns:
-        raise CampaignError("shots without event_id cannot be told apart.", "Add the column event_id.")
+        raise CampaignError("shots without event_id cannot be identified.", "Add the column event_id.")
     lengths = {name: len(column) for name, column in columns.items()}
     n = lengths["event_id"]
     for name, length in lengths.items():
@@ -103,7 +103,7 @@ def _length(columns: Columns) -> int:
 
 
 def _as_lists(columns: Columns) -> dict[str, list[Any]]:
-    """Values as the database takes them: NaN is nothing, and columns that have no name here become JSON."""
+    """Values as the database stores them: NaN becomes NULL, and columns not in the schema become JSON."""
     event_id = np.ascontiguousarray(columns["event_id"], dtype=np.uint64).view(np.int64)
     table: dict[str, list[Any]] = {"event_id": event_id.tolist()}
     others: dict[str, list[Any]] = {}
@@ -147,7 +147,7 @@ def _as_array(name: str, values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _insert_rows(connection: Connection, table: Mapping[str, list[Any]]) -> None:
-    # Names are those of the schema; values are bound.
+    # No injection: the names are those of the schema, and values are bound.
     names = ", ".join(f'"{name}"' for name in table)
     places = ", ".join("?" * len(table))
     rows = list(zip(*table.values(), strict=True))
@@ -156,7 +156,7 @@ def _insert_rows(connection: Connection, table: Mapping[str, list[Any]]) -> None
 
 
 def _copy_rows(connection: Connection, table: Mapping[str, list[Any]]) -> None:
-    """All rows as one block of text, because every write waits for the server."""
+    """Copy all rows as one block of text, because every single write waits for the server."""
     from psycopg import sql
 
     names = sql.SQL(", ").join(sql.Identifier(name) for name in table)
@@ -168,12 +168,12 @@ def _copy_rows(connection: Connection, table: Mapping[str, list[Any]]) -> None:
 
 
 def _for_copy(values: list[Any]) -> list[str]:
-    """Numbers and JSON as COPY reads them: \\N is nothing, and two backslashes are one."""
+    """Numbers and JSON as COPY reads them: \\N is NULL, and two backslashes are one."""
     return ["\\N" if value is None else str(value).replace("\\", "\\\\") for value in values]
 
 
 def _add_to_sums(connection: Connection, run_id: int, columns: Columns) -> None:
-    # Nobody else changes them meanwhile: the row of the run is ours until the end of the transaction.
+    # No other process changes these sums meanwhile: this transaction holds the row of the run until its end.
     known = kept_bins(connection, shot_column.c.run_id == run_id)
     rows = []
     for name, column in _scalars(columns).items():
@@ -187,7 +187,7 @@ def _add_to_sums(connection: Connection, run_id: int, columns: Columns) -> None:
         rows.append({"run_id": run_id, "name": name[:200], "n": len(values), **sums, **kept})
     if not rows:
         return
-    # All in one statement: every question to a server costs its own time.
+    # One statement for all columns: every round trip to a server takes time.
     added = dialect_insert(connection)(shot_column).values(rows)
     before, new = shot_column.c, added.excluded
     smaller, larger = ("min", "max") if connection.dialect.name == "sqlite" else ("least", "greatest")

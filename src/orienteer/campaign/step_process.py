@@ -1,7 +1,7 @@
 """The process of a step: ``python -m orienteer.campaign.step_process FOLDER ATTEMPT LOCK COMMAND...``.
 
-It carries out the command and writes down how that ended.  The lock of the step, a descriptor that is
-inherited from the worker, is handed on to the command: the step counts as alive as long as either lives.
+It runs the command and records its exit status.  The lock of the step, a descriptor inherited from the
+worker, is passed on to the command: the step counts as alive as long as this process or the command lives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 
 
 def carry_out(folder: Path, attempt: int, lock: int, command: Sequence[str]) -> None:
-    """Do an attempt of the step that has this folder and lock."""
+    """Run one attempt of the step with this folder and lock."""
     with (folder / LOG).open("ab") as log:
         child = subprocess.Popen(
             command,

@@ -1,4 +1,4 @@
-"""The steps of a rule for one run, as arguments of ``orienteer``: lists, which no shell ever reads."""
+"""The steps of a rule for one run, as lists of arguments of ``orienteer``; no shell is involved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Step:
     """A step that is to be done.
 
     arguments : of ``orienteer``; folder : where its log and its state are kept.
-    product : the run directory or table of shots that it makes, which is read when it is done; empty: none.
+    product : the run directory or table of shots that it makes, which is read after the step; empty: none.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Step:
 
 
 def steps_of(rule: Rule, run: Mapping[str, Any]) -> list[Step]:
-    """What a rule asks for a run.
+    """The steps that a rule asks for a run.
 
     run : name, sample, data and folder, as the campaign has them.
     """
@@ -57,7 +57,7 @@ def steps_of(rule: Rule, run: Mapping[str, Any]) -> list[Step]:
 
 
 def _named(name: str, rule: Rule, made: Path, places: Mapping[str, str]) -> list[str]:
-    """The arguments of a step that is known by name; each goes on where it was cut off."""
+    """The arguments of a step given by name; each of these commands can be repeated after it was cut off."""
     settings = ["--settings", rule.settings] if rule.settings else []
     if name == "hits":
         table = str(Path(places["folder"]) / TABLE)
@@ -73,10 +73,10 @@ def _named(name: str, rule: Rule, made: Path, places: Mapping[str, str]) -> list
 
 
 def _filled(argument: str, places: Mapping[str, str]) -> str:
-    """Each place once: what is put in is not looked at again."""
+    """Replace placeholders in one pass: inserted text is not searched again."""
     return re.sub(r"\{(\w+)\}", lambda match: places.get(match[1], match[0]), argument)
 
 
 def _as_argument(path: str) -> str:
-    """A path that no command takes for an option."""
+    """The path, changed so that no command takes it for an option."""
     return f"./{path}" if path.startswith("-") else path

@@ -1,4 +1,4 @@
-"""Files that become runs by themselves: whatever a rule watches for, once it has stopped growing."""
+"""Files that automatically become runs: those that a rule watches for, once they have stopped growing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_new_runs(campaign: Campaign) -> list[str]:
-    """Add what the rules of a campaign watch for and is new and whole; the names of the new runs."""
+    """Add new, complete files that the rules of a campaign watch for; returns the names of the new runs."""
     database = campaign.database
     watched = database.read(_watching_rules)
     if not watched:
@@ -47,7 +47,7 @@ def _known(connection: Connection) -> set[str]:
 
 
 def _is_text(path: str) -> bool:
-    """Whether the name can be kept in a database; a file with another one is left alone."""
+    """Whether the path can be stored as text in a database; other files are ignored."""
     try:
         return bool(path.encode("utf-8"))
     except UnicodeEncodeError:
@@ -55,11 +55,11 @@ def _is_text(path: str) -> bool:
 
 
 def _is_settled(path: Path, settle_s: float) -> bool:
-    """Whether nothing in a file, or in the files of a folder, has changed for so long."""
+    """Whether a file, or a folder with its files, has not changed for ``settle_s``."""
     try:
         times = [path.stat().st_mtime]
         if path.is_dir():
             times += [entry.stat().st_mtime for entry in os.scandir(path)]
-    except OSError:  # it went away, or may not be read
+    except OSError:  # it is gone, or may not be read
         return False
     return time.time() - max(times) >= settle_s

@@ -1,8 +1,7 @@
 """Worker: looks for new runs, and carries out the steps that rules ask for, in order and each once.
 
-Nothing of importance is in its memory: a worker that is killed leaves its steps at work, and the next one,
-here or on another machine that sees the same folders, finds them by their claims and their folders and looks
-after them.
+A worker keeps nothing important in memory.  If it is killed, its steps go on; the next worker, on this or
+another machine that sees the same folders, finds them by their claims and folders and takes over.
 """
 
 from __future__ import annotations
@@ -22,18 +21,19 @@ from orienteer.campaign.watching import add_new_runs
 from orienteer.errors import FileError, OrienteerError
 from orienteer.run.lock import Holder
 
-# How often a step that was cut off is begun.
+# How often a step is started in all, if it is cut off each time.
 ATTEMPTS = 3
 _RENEW_EVERY_S = jobs.LEASE_S / 6
-# A step that was sent away (by Ctrl-C, a batch system, a reboot) can go on; one that failed would fail again.
+# Statuses of steps ended by a signal (Ctrl-C, batch system, reboot): these are started again.  A step that
+# failed by itself would fail again.
 _SENT_AWAY = tuple(sign for number in (1, 2, 9, 10, 15) for sign in (-number, 128 + number))
 
 
 class Worker:
     """A worker of a campaign.
 
-    at_once : how many steps it looks after at the same time.
-    tell : is given a sentence for each thing that happens.
+    at_once : how many steps it runs at the same time.
+    tell : called with a sentence about each thing that happens.
     """
 
     def __init__(self, campaign: Campaign, at_once: int = 1, tell: Callable[[str], None] = print) -> None:
@@ -46,7 +46,7 @@ class Worker:
         self._renewed = time.monotonic()
 
     def work(self, once: bool = False, every_s: float = 2.0) -> None:
-        """Work until there is nothing left to do, or for ever."""
+        """Work forever, or, with ``once``, until nothing is left to do."""
         while True:
             is_busy = self.look()
             if once and not is_busy:
@@ -54,7 +54,7 @@ class Worker:
             time.sleep(min(every_s, 0.2) if is_busy else every_s)
 
     def look(self) -> bool:
-        """Do what can be done now without waiting; whether there was anything to do."""
+        """Do what can be done now without waiting; returns whether any step is in progress."""
         for name in add_new_runs(self.campaign):
             self._tell(f"new run {name}")
         database = self.campaign.database
@@ -87,18 +87,18 @@ class Worker:
         if standing.state == "ended" and standing.status not in _SENT_AWAY:
             self._ended(held, standing.status)
         elif held.begun >= ATTEMPTS:
-            self._end(held, "failed", f"was begun {held.begun} times and cut off each time")
+            self._end(held, "failed", f"was started {held.begun} times and cut off each time")
         else:
             self._begin(held)
 
     def _begin(self, held: Job) -> None:
         if held.is_batch and (numbers := open_numbers(held)):
-            self._to_queue(held, numbers)  # the last worker did not get to write it down
+            self._to_queue(held, numbers)  # the previous worker submitted it, but died before noting it
             return
         folder = Path(held.folder)
         try:
             with attempts.beginning(folder) as lock:
-                if lock is None:  # it is at work after all; the next look tells
+                if lock is None:  # the step is running after all; look again later
                     return
                 if not self.campaign.database.write(lambda connection: jobs.begin_attempt(connection, held)):
                     self._forget(held)
@@ -114,7 +114,7 @@ class Worker:
 
     def _ended(self, held: Job, status: int) -> None:
         if status != 0:
-            words = attempts.last_words(Path(held.folder)) or f"it left with status {status}"
+            words = attempts.last_words(Path(held.folder)) or f"it exited with status {status}"
             self._end(held, "failed", words)
         elif held.is_batch:
             self._to_queue(held, submitted_numbers(held))
@@ -146,12 +146,12 @@ class Worker:
 
 
 def name_of(holder: Holder) -> str:
-    """A process as the database names it."""
+    """The name of a process in the database."""
     return f"{holder.host} {holder.pid} {holder.began}"
 
 
 def is_dead(worker: str) -> bool:
-    """Whether a worker was on this machine and has ended; of other machines only the lease tells."""
+    """Whether a worker of this machine has ended; False for other machines, where only the lease shows it."""
     host, pid, began = [*worker.rsplit(" ", 2), "", ""][:3]
     holder = Holder(host, int(pid) if pid.isdigit() else 0, began)
     return holder.is_here and not holder.is_alive_here

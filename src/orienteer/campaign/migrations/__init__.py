@@ -1,1 +1,1 @@
-"""The way from one layout of the tables to the next, one file per step; what is released never changes."""
+"""The steps from one layout of the tables to the next, one file each; released steps never change."""

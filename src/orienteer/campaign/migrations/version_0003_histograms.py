@@ -1,4 +1,4 @@
-"""A histogram of every column of the shots of a run, counted once from the shots that are there."""
+"""Histograms of the columns of the shots of each run, counted once from the shots in the database."""
 
 import json
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ _NO_COLUMNS = ("segment_id", "number", "event_id", "more")
 
 
 def upgrade() -> None:
-    """Make the table of columns anew, with histograms."""
+    """Rebuild the table of columns with histograms."""
     connection = op.get_bind()
     if "counts" in {column["name"] for column in sa.inspect(connection).get_columns("shot_column")}:
-        return  # for a while new campaigns had them from the beginning
+        return  # for a while, new campaigns of layout 0002 already had them
     known = connection.execute(sa.text("SELECT * FROM shot_column")).mappings().all()
     op.drop_table("shot_column")
     reference = sa.ForeignKey("run.id", name=None, ondelete="CASCADE")
@@ -51,7 +51,7 @@ def upgrade() -> None:
 
 
 def _histograms(connection: sa.Connection, run_id: int) -> dict[str, Bins]:
-    """The histogram of every column of the shots of a run, a segment at a time."""
+    """The histogram of every column of the shots of a run, read segment by segment."""
     found: dict[str, Bins] = {}
     segments = sa.text("SELECT id FROM segment WHERE run_id = :run ORDER BY id")
     for segment in connection.execute(segments, {"run": run_id}).scalars().all():
@@ -63,7 +63,7 @@ def _histograms(connection: sa.Connection, run_id: int) -> dict[str, Bins]:
 
 
 def _columns(rows: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Names and values (n,) of the columns of these shots, where they have any."""
+    """Names and values (n,) of the columns of these shots; n counts the shots that have a value."""
     columns: dict[str, list[float]] = {}
     for row in rows:
         named = {name: value for name, value in row.items() if name not in _NO_COLUMNS}
@@ -72,6 +72,6 @@ def _columns(rows: Any) -> Iterator[tuple[str, NDArray[Any]]]:
                 columns.setdefault(name[:200], []).append(value)
     for name, given in columns.items():
         values = np.array(given, dtype=np.float64)
-        # The database keeps whole numbers as others; theirs are bins of whole width.
+        # The database stores integers as doubles; turn them back, as integers have bins at least 1 wide.
         is_whole = np.all(values == np.floor(values)) and np.abs(values).max() < 2**53
         yield name, values.astype(np.int64) if is_whole else values
