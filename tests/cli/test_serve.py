@@ -43,7 +43,7 @@ def test_the_command_prints_where_the_page_is_and_serves_it(tmp_path: Path) -> N
 def test_a_folder_that_is_not_there_is_one_sentence(run: Any) -> None:
     result = run("serve", "nowhere", "--port", 0)
     assert result.status == 1
-    assert "nowhere: is no folder." in result.errors
+    assert "nowhere: is not a folder." in result.errors
 
 
 def test_missing_libraries_are_named_with_the_extra(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,7 @@ def _migrate(database: Database, connection: Connection) -> None:
     found = _version(connection)
     _check(database, found)
     if not found and set(inspect(connection).get_table_names()) & set(metadata.tables):
-        raise CampaignError(
-            f"{database}: this database is not a campaign.", "Give another file or database."
-        )
+        raise CampaignError(f"{database}: this database is not a campaign.", "Give another file or database.")
     if found and database.is_sqlite:
         _back_up(Path(str(database.url.database)), found)
     config, scripts = _scripts()

@@ -25,7 +25,7 @@ def checked_name(name: str, what: str = "run") -> str:
     if not _NAME.fullmatch(name) or name != name.strip():
         raise SettingsError(
             f"'{printable(name)[:60]}' is no name for a {what}.",
-            "Names begin with a letter or number; after that, spaces and . , : + @ = ( ) - _ are allowed, too.",
+            "Names begin with a letter or number; spaces and . , : + @ = ( ) - _ may be used after that.",
         )
     return name
 

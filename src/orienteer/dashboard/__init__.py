@@ -1,1 +1,1 @@
-"""A web page about runs, while they go and after."""
+"""A web page about runs, during and after them."""

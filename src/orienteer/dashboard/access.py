@@ -1,9 +1,8 @@
-"""Access: who may ask what.  It stands before the whole application, so that no route can forget it.
+"""Access control for every request; it wraps the whole application, so that no route can forget it.
 
-A request needs a name of this machine as ``Host`` (other names are those of sites that were made to point
-here), the token, and, to change something, a sign that it comes from our own page: pages of other sites can
-neither set the header ``X-Orienteer`` nor hide their ``Origin``.  What is refused is noted, and nothing is
-served.
+A request needs a name of this machine as ``Host`` (with DNS rebinding, another site's name points here), the
+token, and, to change something, proof that it comes from our own page: pages of other sites can neither set
+the header ``X-Orienteer`` nor hide their ``Origin``.  A refused request is logged, and nothing is served.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _WHERE = "Open the address that orienteer serve has printed."
-# The address in the window has lost its token when this is followed, and so has the history.
+# After this redirection, the token is no longer in the address bar and the history of the browser.
 _GO_ON = '<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>Orienteer</title>'
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What a request must show.
+    """What a request must show to be answered.
 
-    token : the secret; names : hosts by which this server may be called; is_read_only : nothing is changed.
+    token : the secret; names : host names of this server; is_read_only : refuse all changes.
     """
 
     token: str
@@ -57,15 +56,15 @@ class Gate:
     cookie: str = field(init=False)
 
     def __post_init__(self) -> None:
-        # Browsers share cookies among the ports of a machine: each server has a name of its own.
+        # Browsers share cookies among the ports of a machine, so each server has its own cookie name.
         mark = hashlib.sha256(self.token.encode()).hexdigest()[:8]
         object.__setattr__(self, "cookie", f"orienteer_token_{mark}")
 
     def check(self, scope: Scope, headers: Headers) -> None:
-        """Refuse what may not be asked; the token in the address of the first page is seen to elsewhere."""
+        """Raise Refused for a request that is not allowed; ``Guard`` handles a token in the address."""
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or name_of_host(host) not in self.names:
-            raise Refused(421, "This server is not called by that name.", _WHERE)
+            raise Refused(421, "This server does not answer to that host name.", _WHERE)
         is_socket = scope["type"] == "websocket"
         method = scope.get("method", "GET")
         if not is_socket and method not in _READING + _CHANGING:
@@ -96,7 +95,7 @@ class Gate:
         return found is not None and self.is_token(found.value)
 
     def is_token(self, given: str) -> bool:
-        """Compared in a time that tells nothing about how much of it is right."""
+        """Whether this is the token; the time taken does not reveal how much of it is right."""
         return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode())
 
 
@@ -121,7 +120,7 @@ def is_same_origin(headers: Headers, host: str) -> bool:
 
 
 class Guard:
-    """The application behind the gate."""
+    """The application, protected by a gate."""
 
     def __init__(self, app: ASGIApp, gate: Gate, log: AccessLog) -> None:
         self._app, self._gate, self._log = app, gate, log
@@ -150,18 +149,18 @@ class Guard:
         await self._app(scope, receive, _with_headers(send))
 
     def _enter(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to the address with the token, which goes into a cookie; None for other requests."""
+        """The answer to the address with the token, which moves it into a cookie; None for other requests."""
         if scope["type"] != "http" or scope["path"] != "/" or not scope["query_string"]:
             return None
         try:
             given = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=8).get("token", [])
-        except ValueError:  # there are more
+        except ValueError:  # more than 8 fields
             return None
         if name_of_host(headers.get("host", "")) not in self._gate.names or len(given) != 1:
             return None
         if not self._gate.is_token(given[0]):
             return None
-        # A strict cookie does not travel along a redirection that began on another site.
+        # Browsers do not send a strict cookie along a redirection that began on another site.
         is_foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
         answer: Response = HTMLResponse(_GO_ON) if is_foreign else RedirectResponse("/", 303)
         answer.set_cookie(self._gate.cookie, self._gate.token, httponly=True, samesite="strict", path="/")
@@ -173,13 +172,13 @@ def _as_json(refusal: Refused) -> Response:
 
 
 def _in_words(refusal: Refused) -> Response:
-    """A refusal for a person who has opened the page itself."""
+    """A refusal as a page, for people who have opened the dashboard itself."""
     words = html.escape(f"{refusal.message} {refusal.hint}")
     return HTMLResponse(f"<!doctype html><title>Orienteer</title><p>{words}</p>", refusal.status)
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes:
-    """All of a small body; a large one is refused before it is read."""
+    """The whole body if it is small; a larger one is refused as soon as that is known."""
     declared = headers.get("content-length", "0")
     if not declared.isascii() or not declared.isdigit():
         raise Refused(400, "The length of the body is not a number.")
@@ -199,7 +198,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A ``receive`` that hands out a body that was read already, and then what comes after it."""
+    """A ``receive`` that first gives the body that was read already, and then what follows it."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -209,7 +208,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
-    """Add the headers by which a browser protects the page, where the answer has none of its own."""
+    """Add the headers by which a browser protects the page, unless the answer sets them itself."""
 
     async def send_more(message: Message) -> None:
         if message["type"] == "http.response.start":

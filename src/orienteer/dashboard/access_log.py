@@ -1,4 +1,4 @@
-"""AccessLog: what was refused, one line each, in a file that never becomes large."""
+"""AccessLog: refused requests, one line each, in a file of limited size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LONGEST = 200
 
 
 def default_path() -> Path:
-    """Where refusals are noted unless somebody says otherwise: among the state of the user's programs."""
+    """The default file for refusals, in the user's XDG state folder."""
     home = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser()
     return home / "orienteer" / "dashboard.log"
 
 
 class AccessLog:
-    """Lines with time, status, address, method and path; the query is left out, for it may hold the token."""
+    """Lines with time, status, address, method and path; the query is left out, as it may hold the token."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -38,16 +38,16 @@ class AccessLog:
         self._logger.addHandler(handler)
 
     def note(self, scope: Any, refusal: Refused) -> None:
-        """Write down what was refused."""
+        """Write a line about a refused request."""
         client = scope.get("client") or ("unknown", 0)
         method = scope.get("method", scope["type"])
-        # As Python writes it: whatever a path holds, it stays within its line.
+        # ascii() escapes control characters: whatever the path holds, it stays on one line.
         asked = ascii(str(scope.get("path", ""))[:_LONGEST])
         self._logger.warning(
             "%s %s %s %s: %s", refusal.status, client[0], ascii(method), asked, refusal.message
         )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         for handler in self._logger.handlers:
             handler.close()

@@ -1,4 +1,4 @@
-"""What the page may change: tags and notes of runs, tags and choice of frames; and runs stop and start."""
+"""What the page can change: tags and notes of runs, tags and exclusion of frames; and stop and start runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Tag = Annotated[
 
 
 def _event_id(text: str) -> int:
-    """The number of an event, which comes as a text: those of JavaScript end at 2^53."""
+    """The number of an event, which is sent as text, as numbers of JavaScript are exact only to 2^53."""
     if not is_event_id(text):
-        raise ValueError("is no id of an event")
+        raise ValueError("is not an event id")
     return int(text)
 
 
@@ -33,13 +33,13 @@ Event = Annotated[int, BeforeValidator(lambda text: _event_id(text) if isinstanc
 
 
 class Nothing(BaseModel):
-    """A body that says nothing."""
+    """An empty body."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Tags(Nothing):
-    """Tags to give and to take away."""
+    """Tags to add and to remove."""
 
     add: list[Tag] = Field(default=[], max_length=50)
     remove: list[Tag] = Field(default=[], max_length=50)
@@ -48,7 +48,7 @@ class Tags(Nothing):
 class Note(Nothing):
     """A note."""
 
-    # Without the character that databases take for the end of a text.
+    # Without the NUL character, which some databases take for the end of a text.
     text: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000, pattern=r"^[^\x00]+$"),
@@ -56,20 +56,20 @@ class Note(Nothing):
 
 
 class FrameTags(Tags):
-    """Tags to give to events and to take from them."""
+    """Tags to add to events and to remove from them."""
 
     event_ids: list[Event] = Field(min_length=1, max_length=1000)
 
 
 class Events(Nothing):
-    """Events to exclude, and to take back."""
+    """Events to exclude, and to include again (``remove``)."""
 
     event_ids: list[Event] = Field(default=[], max_length=5000)
     remove: list[Event] = Field(default=[], max_length=5000)
 
 
 def action_routes(state: State) -> APIRouter:
-    """The routes that change something; the gate has made sure that the request may."""
+    """The routes that change something; the gate has already checked that the request is allowed."""
     routes = APIRouter(prefix="/api/runs/{run_id}")
     control = Control(state.roots, state.campaign)
 
@@ -111,7 +111,8 @@ def action_routes(state: State) -> APIRouter:
     def frame_tags(run_id: RunId, body: FrameTags) -> Response:
         entry = state.index.find(run_id)
         found = marks.tag_events(state.roots, entry.path, body.event_ids, body.add, body.remove)
-        # The file beside the run is what counts: whoever next feeds the campaign brings it there, too.
+        # The file in the folder of the run is authoritative.  If this copy to the campaign fails, the next
+        # feeder of the campaign copies it.
         with suppress(OrienteerError):
             name = campaign_name(entry)
             state.book.ask(lambda campaign: campaign.put_frame_tags(name, found))

@@ -1,4 +1,4 @@
-"""Answers: JSON that every browser can read whatever files say, errors as sentences, and bytes."""
+"""Answers: JSON that every browser can read, whatever the files hold; errors as sentences; and bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orienteer.errors import OrienteerError
 
 
 class PlainAnswer(JSONResponse):
-    """JSON in ASCII, in which numbers that are not finite are null."""
+    """JSON in ASCII, with null for numbers that are not finite."""
 
     def render(self, content: Any) -> bytes:
         """The content as bytes."""
@@ -28,14 +28,14 @@ class PlainAnswer(JSONResponse):
 
 
 def error_answer(status: int, message: str, hint: str = "") -> PlainAnswer:
-    """What went wrong, in one sentence, and what to do next."""
+    """An answer that says what went wrong and what to do next."""
     return PlainAnswer({"error": message, "hint": hint}, status)
 
 
 def bytes_answer(request: Request, content: bytes, tag: str, headers: dict[str, str]) -> Response:
-    """Binary data; a browser that has them already is told so.
+    """Binary data; status 304 without data if the browser has them already.
 
-    tag : differs when the content does.
+    tag : identifies the content: another content has another tag.
     """
     facts = {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache"}
     if request.headers.get("if-none-match") == facts["ETag"]:
@@ -44,9 +44,9 @@ def bytes_answer(request: Request, content: bytes, tag: str, headers: dict[str, 
 
 
 def answer_errors(app: FastAPI, log: AccessLog) -> None:
-    """Whatever is raised while a request is answered becomes a sentence; no traceback leaves the server.
+    """Turn every error during a request into a sentence; no traceback leaves the server.
 
-    log : where paths are noted that lead nowhere; our own page asks for none.
+    log : where requests for unknown paths are noted; our own page makes none.
     """
 
     @app.exception_handler(Refused)
@@ -61,7 +61,7 @@ def answer_errors(app: FastAPI, log: AccessLog) -> None:
     def not_understood(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         if first.get("loc", ("",))[0] == "path":
-            log.note(request.scope, Refused(422, "This is no path."))
+            log.note(request.scope, Refused(422, "This is not a valid path."))
         where = ".".join(str(part) for part in first.get("loc", ())[1:]) or "the request"
         return error_answer(422, f"{where[:100]}: {first.get('msg', 'is not understood')}.")
 

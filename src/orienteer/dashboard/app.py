@@ -1,4 +1,4 @@
-"""The application: the page, and the routes by which it asks."""
+"""The application: the page, and the routes from which it gets its data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPES = {".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2"}
 
 
 def make_app(state: State, log: AccessLog) -> ASGIApp:
-    """The whole of the dashboard behind its gate."""
+    """The whole dashboard, protected by its gate."""
     app = FastAPI(
         title="Orienteer", redirect_slashes=False, docs_url=None,
         redoc_url=None, openapi_url=None,
@@ -41,14 +41,14 @@ def make_app(state: State, log: AccessLog) -> ASGIApp:
 
 
 def _add_page(app: FastAPI) -> None:
-    """The files of the page by their names, which are read once: no path is made from a request."""
+    """Serve the files of the page by name; names are listed once, so that no path is made from a request."""
     files = {
         file.relative_to(PAGE).as_posix(): file
         for file in PAGE.rglob("*")
         if file.is_file() and file.suffix in _TYPES
     }
 
-    # Told with the page, modules are fetched side by side, not one after another as they ask for each other.
+    # With this list the browser fetches all modules in parallel, instead of one after another as they import.
     modules = ", ".join(
         f"</static/{name}>; rel=modulepreload" for name in sorted(files) if name.endswith(".js")
     )
@@ -65,7 +65,7 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _file(request: Request, files: dict[str, Path], name: str) -> Response:
-    """A file of the page, which is small; a browser that has it already is told so."""
+    """A (small) file of the page; status 304 if the browser has it already."""
     found = files.get(name)
     if found is None:
         raise HTTPException(404, "There is no such file.")

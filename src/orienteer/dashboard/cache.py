@@ -1,4 +1,4 @@
-"""FileCache: what was made from files, kept as long as the files stay as they are, and not too much of it."""
+"""FileCache: a bounded cache of results made from files, valid as long as the files do not change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stamp = tuple[int, int, int] | None
 
 
 def stamp(path: str | os.PathLike[str]) -> Stamp:
-    """Time (ns), size and number of a file, which differ when its content does; None: it is not there."""
+    """Time (ns), size and inode number of a file, which differ when its content does; None: no such file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -23,9 +23,9 @@ def stamp(path: str | os.PathLike[str]) -> Stamp:
 
 
 class FileCache:
-    """The results of the last ``most`` questions, the least used forgotten first.
+    """The results of at most ``most`` questions; the least recently used is dropped first.
 
-    most : results that are kept; their makers see to it that each is small.
+    most : how many results are kept; the callers keep each of them small.
     """
 
     def __init__(self, most: int = 256) -> None:
@@ -34,9 +34,9 @@ class FileCache:
         self._guard = threading.Lock()
 
     def get(self, question: Hashable, files: Sequence[Path], make: Callable[[], T]) -> T:
-        """The answer, made anew when one of the files has changed since; errors are not kept.
+        """The answer, made again if one of the files has changed since; errors are not kept.
 
-        The files are looked at first: one that changes meanwhile makes the answer outdated, not wrong.
+        The files are checked before the answer is made: if one changes meanwhile, the next call repeats it.
         """
         now = tuple(stamp(file) for file in files)
         with self._guard:

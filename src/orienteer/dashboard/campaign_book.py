@@ -1,4 +1,4 @@
-"""CampaignBook: the database of the beam time as the dashboard uses it; it may be away for a while."""
+"""CampaignBook: the dashboard's access to the campaign database, which may be away for a while."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PATIENCE_S = 2.0
-# What was read is good for a moment; a database that is away is not asked again at once.
+# Seconds for which read runs are valid, and after which a database that is away is asked again.
 _AGE_S, _REST_S = 2.0, 15.0
 _MOST_RUNS = 20_000
 _AT_ONCE = 1000
@@ -24,7 +24,7 @@ _NEVER = -float("inf")
 
 
 class CampaignBook:
-    """A campaign that is opened when it is first needed, and what was read of it lately.
+    """A campaign that is opened when it is first needed, with a copy of its runs.
 
     address : a file or URL; empty: there is no campaign.
     """
@@ -47,7 +47,7 @@ class CampaignBook:
     def check(self) -> str:
         """Open the campaign, so that a wrong address is refused at once.
 
-        Returns a sentence where a server does not answer, which may come back; nothing where all is well.
+        Returns "" if all is well, or a sentence if a server does not answer, as it may come back later.
         """
         from orienteer.campaign.address import parse_address
 
@@ -57,16 +57,16 @@ class CampaignBook:
         try:
             self.ask(lambda campaign: campaign.runs(limit=1))
         except OrienteerError as error:
-            if is_file:  # which nobody else will make right
+            if is_file:  # unlike a server, a file does not come back by itself
                 raise
             return error.message
         return ""
 
     def ask(self, question: Callable[[Campaign], T]) -> T:
-        """The answer of the database; where it is away, a refusal that says so."""
+        """The answer of the database; raises an OrienteerError if there is none or it is away."""
         if not self.is_there:
             hint = "Start the dashboard with --campaign FILE."
-            raise Refused(404, "The dashboard knows of no campaign.", hint)
+            raise Refused(404, "The dashboard was started without a campaign.", hint)
         with self._guard:
             if self._campaign is None:
                 from orienteer.campaign.campaign import Campaign
@@ -76,7 +76,7 @@ class CampaignBook:
         return question(campaign)
 
     def runs(self) -> list[dict[str, Any]]:
-        """All runs of the campaign as they were a moment ago; none, and ``trouble``, where it is away."""
+        """All runs of the campaign at the last successful read; ``trouble`` says why a newer one failed."""
         if not self.is_there:
             return []
         is_old = time.monotonic() - self._at > (_REST_S if self.trouble else _AGE_S)
@@ -91,7 +91,7 @@ class CampaignBook:
             except OrienteerError as error:
                 self.trouble = error.message
             finally:
-                # What was written while we read may be missing from it.
+                # If anything was written meanwhile, it may be missing: read again next time.
                 self._at = time.monotonic() if n_written == self._n_written else _NEVER
                 self._asking.release()
         return self._runs
@@ -102,7 +102,7 @@ class CampaignBook:
         return self._by_folder
 
     def name_of(self, folder: str, kind: str) -> str:
-        """What the campaign calls the run in a folder; one that it does not know is added."""
+        """The name of the run in a folder in the campaign; a run that it does not know is added."""
         self.forget()
         known = self.by_folder().get(os.path.realpath(folder))
         if self.trouble:
@@ -114,7 +114,7 @@ class CampaignBook:
         return name
 
     def forget(self) -> None:
-        """Something was written: what was read is out of date."""
+        """Mark the copy of the runs as outdated, because something was written."""
         self._n_written += 1
         self._at = _NEVER
 

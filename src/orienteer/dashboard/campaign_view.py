@@ -1,4 +1,4 @@
-"""What the page asks about the campaign: its sums, jobs and rules, and histograms of its shots."""
+"""Routes about the campaign: its sums, jobs and rules, and histograms of its shots."""
 
 from __future__ import annotations
 

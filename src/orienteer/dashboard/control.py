@@ -1,4 +1,4 @@
-"""Stopping and starting runs: a signal to the process that holds the lock, and a new process that goes on."""
+"""Stop runs by a signal to the process that holds their lock, and start new processes that continue them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOW_TO_GO_ON = "Use the command that it was begun with."
 
 
 class Control:
-    """The processes that were started from here; they live on when the dashboard ends."""
+    """The processes that the dashboard has started; they go on when the dashboard ends."""
 
     def __init__(self, roots: Roots, campaign: str = "") -> None:
         self._roots, self._campaign = roots, campaign
@@ -39,32 +39,32 @@ class Control:
         self._guard = threading.Lock()
 
     def stop(self, entry: Entry) -> str:
-        """Ask the process that works on a run to save and leave; what was done, in words."""
+        """Ask the process of a run to save and exit; returns a sentence about what was done."""
         holder = self._holder(entry)
         if holder is None:
-            raise Refused(409, "Nobody works on this run.")
+            raise Refused(409, "No process works on this run.")
         if not holder.is_here:
             jobs = [record.number for record in read_records(entry.path)]
-            hint = f"Or take its job back: {how_to_cancel(jobs[-1:])}" if jobs else ""
-            raise Refused(409, f"The run is worked on by {holder}, which only that machine can stop.", hint)
+            hint = f"Or cancel its job: {how_to_cancel(jobs[-1:])}" if jobs else ""
+            raise Refused(409, f"The run is worked on by {holder}; only that machine can stop it.", hint)
         _terminate(holder, entry.path / LOCK)
-        return f"Asked {holder} to save and leave."
+        return f"Asked {holder} to save and exit."
 
     def start(self, entry: Entry) -> str:
-        """Let a run go on in a process of its own; what was done, in words."""
-        with self._guard:  # of two who ask at once, one is told that the other has
+        """Continue a run in a new process; returns a sentence about what was done."""
+        with self._guard:  # if two ask at once, only one starts it
             return self._start(entry)
 
     def _start(self, entry: Entry) -> str:
         self._started = {path: one for path, one in self._started.items() if one.poll() is None}
         if entry.path in self._started or self._holder(entry) is not None:
-            raise Refused(409, "Somebody works on this run already.")
+            raise Refused(409, "A process already works on this run.")
         if (entry.path.parent / LIVE).exists() and entry.path.name == "map":
-            raise Refused(409, "This map grows with its live run.", "Start that one.")
+            raise Refused(409, "This map grows with its live run.", "Start the live run.")
         if entry.row["status"] == "finished":
-            raise Refused(409, "The run has come to its end.")
+            raise Refused(409, "The run is finished.")
         if entry.row["status"] not in ("stopped", "failed", "new"):
-            raise Refused(409, f"The run cannot go on: {entry.row['words']}")
+            raise Refused(409, f"The run cannot be continued: {entry.row['words']}")
         command = [sys.executable, "-m", *self._arguments(entry)]
         printed = _printed_to(entry.path / PRINTED)
         try:
@@ -73,7 +73,7 @@ class Control:
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,
-                # Whatever lies in the folder in which we were started is no module of ours.
+                # Never import modules from the folder in which the dashboard was started.
                 env={**os.environ, "PYTHONSAFEPATH": "1", **self._secrets()},
                 start_new_session=True,
             )
@@ -87,40 +87,38 @@ class Control:
         return f"Started process {self._started[entry.path].pid}; it goes on from the last checkpoint."
 
     def _secrets(self) -> dict[str, str]:
-        """The password of the database, which the command does not hold: everybody can read commands."""
+        """The password of the database as an environment variable; other users could read it in a command."""
         from orienteer.campaign.address import apart_from_password
 
         password = apart_from_password(self._campaign)[1]
         return {"PGPASSWORD": password} if password else {}
 
     def _holder(self, entry: Entry) -> Holder | None:
-        """Who works on a run; a lock that is no file of its folder says nothing."""
+        """The process that works on a run; a lock outside the folder of the run is refused."""
         lock = entry.path / LOCK
         if lock.is_symlink():
-            raise Refused(409, "The lock of this run is a link; it tells of nobody.")
+            raise Refused(409, "The lock of this run is a link, so the process of the run is not known.")
         if lock.exists():
             self._roots.file(lock)
         return lock_holder(entry.path)
 
     def _arguments(self, entry: Entry) -> list[str]:
-        """What goes on with a run: module and arguments.  Nothing that a file says is a program."""
+        """Module and arguments that continue a run; no program is ever taken from a file."""
         if not entry.is_live:
             return ["orienteer.dashboard.resuming", str(entry.path)]
         return live_arguments(entry.path, read_json(self._roots, entry.path / LIVE), self._campaign)
 
 
 def live_arguments(path: Path, described: dict[str, Any], campaign: str) -> list[str]:
-    """The command that goes on with a live run, from what its description says."""
+    """The command that continues a live run, made from its description."""
     sources, options = described.get("sources"), described.get("options") or {}
     seed, device = as_count(described.get("seed")), described.get("device")
     if not _are_named(sources, str) or not sources or not _are_named(options, str | int | float | list):
-        raise Refused(
-            409, "The description of this live run does not say where its data come from.", _HOW_TO_GO_ON
-        )
+        raise Refused(409, "The description of this live run has no valid sources or options.", _HOW_TO_GO_ON)
     if seed is None or device not in ("auto", "cpu", "cuda"):
-        raise Refused(409, "The description of this live run does not say how to go on.", _HOW_TO_GO_ON)
+        raise Refused(409, "The description of this live run has no valid seed or device.", _HOW_TO_GO_ON)
     if described.get("filter") != "":
-        what = "This live run has a filter, which is a program, and none is started from here."
+        what = "This live run has a filter, which is a program; the dashboard does not start such programs."
         raise Refused(409, what, _HOW_TO_GO_ON)
     from orienteer.campaign.address import apart_from_password
 
@@ -138,7 +136,7 @@ def live_arguments(path: Path, described: dict[str, Any], campaign: str) -> list
 
 
 def _are_named(values: Any, kinds: Any) -> bool:
-    """Whether it is a table of such values whose names a command line can tell."""
+    """Whether this is a table of values of these kinds, with names that are safe on a command line."""
     return isinstance(values, dict) and all(
         _NAME.fullmatch(name) and isinstance(value, kinds) and value != "" for name, value in values.items()
     )
@@ -147,8 +145,8 @@ def _are_named(values: Any, kinds: Any) -> bool:
 def _terminate(holder: Holder, lock: Path) -> None:
     """Send SIGTERM to the process that holds a lock, and to no other.
 
-    A lock is a file, and anybody who may write there can put any number into it: the signal is sent only to a
-    process that has the lock open, through a handle that stays that process.
+    A lock is a file, and everybody who may write to it can put any process number into it.  So the signal is
+    sent only to a process that has the lock open, and through a pidfd, which never refers to another process.
     """
     try:
         handle = os.pidfd_open(holder.pid)
@@ -181,11 +179,11 @@ def _has_open(pid: int, file: Path) -> bool:
 
 
 def _printed_to(path: Path) -> int:
-    """A file to which a process prints; one that has become long begins anew."""
+    """Open the file for the output of a process; a file that has become too long is emptied."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags, 0o644)
-    except OSError as error:  # a link, or a named pipe that nobody reads
+    except OSError as error:  # for example a link, or a named pipe without a reader
         raise unwritable(path, error) from error
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):

@@ -1,4 +1,4 @@
-"""Curves of agreement: what a validation has shown, or, before one, what the run says of itself."""
+"""Curves of agreement: those of a validation, and those that the run itself has recorded."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NAMES = dict(
 
 
 def agreement(validation: dict[str, Any], phasing: dict[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
-    """Curves over q with their names, thresholds, and what may be claimed in words.
+    """Curves over q with their names, thresholds, and a sentence about what may be claimed.
 
-    validation, phasing : what the files say; last : the last step of the run.
+    validation, phasing : contents of the files; last : the last step of the run.
     """
     facts = validation_facts(validation)
     curves = [_curve(_NAMES[name], facts.q_inv_A, values) for name, values in facts.fsc.items()]

@@ -1,4 +1,4 @@
-"""Single frames: a table of them, and the picture of one."""
+"""Routes about single frames: a table of them, and the picture of one."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from orienteer.run.directory import RunDirectory
 from orienteer.run.files import ORIENTATIONS
 from orienteer.source.base import Source
 
-# A place of the picture where there is no pixel that may be used.
+# Value of the picture where there is no usable pixel.
 NOTHING = 65535
 _MOST_OPEN = 4
 _MOST_PIXELS = 1 << 24
-# Events whose ids are read at a time, to begin with.
+# Event ids that are read in the first step of a search.
 _FEWEST_IDS = 1024
 EventId = Annotated[str, InPath(pattern=r"^[0-9]{1,20}$")]
 
 
 @dataclass
 class _Open:
-    """Data that are open, and the ids (n,) of their last events, from frame ``first`` on.
+    """An open source, and the ids (n,) of its last events, from frame ``first`` on.
 
-    files : time and size of what says where the data are, and of the data, when they were opened.
+    files : stamps of the data and of the files that describe them, from when they were opened.
     """
 
     source: Source
@@ -50,9 +50,9 @@ class _Open:
     first: int = -1
 
     def place_of(self, event_id: int) -> int | None:
-        """The number of the frame of an event, the last where there are several; None: there is none.
+        """The number of the frame of an event, the last if there are several; None if there is none.
 
-        The newest are looked at first: pages show recent hits, and all ids of a long run are in many files.
+        The newest are searched first: pages show recent hits, and the ids of a long run are in many files.
         """
         if event_id >= 2**64:
             return None
@@ -69,7 +69,7 @@ class _Open:
 
 
 class OpenSources:
-    """The data of a few runs, open; one reader at a time."""
+    """The open data of a few runs; one reader at a time."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -84,7 +84,7 @@ class OpenSources:
             return len(source), {"event_id": source.event_ids(rows), **source.read_columns(None, rows)}
 
     def picture(self, entry: Entry, event_id: int) -> NDArray[np.uint16]:
-        """Photons (ny, nx) of an event on its detector, ``NOTHING`` where no pixel counts."""
+        """Photons (ny, nx) of an event on its detector, ``NOTHING`` where there is no usable pixel."""
         with self._guard:
             found = self._source(entry)
             source, place = found.source, found.place_of(event_id)
@@ -96,7 +96,7 @@ class OpenSources:
 
     def _source(self, entry: Entry) -> _Open:
         data = self._data(entry)
-        # A live run goes on in the same files; any other whose description or data are new is opened anew.
+        # A live run grows in the same files; other data are reopened if they or their description change.
         changing = () if data.is_dir() else (entry.path / RUN, data, RunDirectory(entry.path).detector)
         files = tuple(map(stamp, changing))
         found = self._open.pop(entry.path, None)
@@ -113,15 +113,15 @@ class OpenSources:
         return found
 
     def _data(self, entry: Entry) -> Path:
-        """Where the frames of a run are, if that may be read."""
+        """The path of the frames of a run, if it may be read."""
         if entry.is_live:
             return self._state.links.journal(entry.path)
         described = read_json(self._state.roots, entry.path / RUN)
         data = as_words(at(described, "input", "path"))
         if not data:
-            raise Refused(404, "The data of this run came from no file.")
+            raise Refused(404, "The data of this run did not come from a file.")
         try:
-            # The growing map of a live run has its hits, which are a folder.
+            # The data of a growing map are the hits of its live run, which are in a folder.
             is_live = (Path(data) / LIVE).is_file()
             return self._state.links.journal(Path(data)) if is_live else self._state.links.file(Path(data))
         except FileError as error:
@@ -165,7 +165,7 @@ def frame_routes(state: State) -> APIRouter:
         total, columns = (
             sources.columns(entry, first, n) if entry.is_live else _oriented(state, entry, first, n)
         )
-        # As text: numbers of JavaScript end at 2^53.
+        # As text, because numbers of JavaScript are exact only to 2^53.
         ids = [str(number) for number in columns.pop("event_id").tolist()]
         small = {name: column for name, column in columns.items() if column.ndim <= 2}
         return PlainAnswer({"total": total, "first": first, "event_id": ids, "columns": small})
@@ -187,7 +187,7 @@ def _oriented(state: State, entry: Entry, first: int, n: int) -> tuple[int, dict
 
     file = entry.path / ORIENTATIONS
     if not file.exists():
-        raise Refused(404, "Nothing is known of single frames yet; that comes with the first step.")
+        raise Refused(404, "Nothing is known of single frames before the first step.")
     with open_hdf5(state.links.file(file), "table of orientations") as opened:
         total = len(get_dataset(opened, "event_id", "u", (None,)))
         rows = slice(first, min(first + n, total))

@@ -1,7 +1,7 @@
-"""RunIndex: every run below the roots, found and kept up to date with as few looks at the disk as possible.
+"""RunIndex: every run below the roots, kept up to date with as few disk accesses as possible.
 
-A folder is listed again only when its own time has changed.  Results are put in place by renaming, which
-changes the time of the run's folder; logs grow without doing so and are looked at by themselves.
+A folder is listed again only when its modification time has changed.  Results are put in place by renaming,
+which changes the time of the run's folder; logs grow without changing it, and are checked one by one.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from orienteer.dashboard.rows import LIVE, RUN, read_row
 from orienteer.run.files import EVENTS, VALIDATION, VALIDATION_DESCRIPTION
 
 MOST_FOLDERS, MOST_RUNS, DEEPEST = 100_000, 20_000, 8
-# A file system may count time in whole seconds: what has changed just now is looked at once more.
+# A file system may count time in whole seconds: what has just changed is checked again.
 _JUST_NOW_S = 2.0
 _NEVER = -float("inf")
-# Looks after which a run that is gone is forgotten.
+# Number of looks after which a run that is gone is forgotten.
 _REMEMBERED = 1000
 _GROWING = (EVENTS, "counters.json", "dashboard.json", f"{VALIDATION}/{VALIDATION_DESCRIPTION}")
 
 
 @dataclass
 class Entry:
-    """A run and what the list says of it.
+    """A run in the list.
 
-    id : what requests call it.  row : its line of the list.  signature : of the files it was read from.
-    is_final : whether they have been still for a while, so that the same signature means the same content.
+    id : its name in requests.  row : its line of the list.  signature : stamps of the files it was read from.
+    is_final : whether these files have not changed for a while; only then is the signature reliable.
     """
 
     id: str
@@ -51,8 +51,8 @@ class RunIndex:
 
     def __init__(self, roots: Roots) -> None:
         self.roots = roots
-        # Looks are counted; of each run, the one that has last found it changed.  It is put in place whole:
-        # nobody has to wait for a look to know what the one before has found.
+        # The number of the last look, and, for each run, of the last look that found it changed.  The pair is
+        # replaced as a whole, so that readers need no lock and do not wait for a look.
         self._changed_at: tuple[int, dict[str, int]] = (0, {})
         self._entries: dict[str, Entry] = {}
         self._folders: dict[str, tuple[int, list[str], str]] = {}
@@ -60,11 +60,11 @@ class RunIndex:
         self._at, self._cost_s = _NEVER, 0.0
 
     def entries(self, age_s: float = 1.0) -> list[Entry]:
-        """All runs as they were at most ``age_s`` ago; on a slow disk longer, so that it has rest.
+        """All runs as they were at most ``age_s`` ago, or longer on a slow disk, to limit its load.
 
-        While somebody looks, others have what was found before; the first look is waited for.
+        During a look of another thread, the earlier result is returned; only the first look is waited for.
 
-        age_s : 0: as they are now.
+        age_s : 0 means as they are now.
         """
         if self._is_old(age_s) and self._guard.acquire(blocking=age_s <= 0 or self._at == _NEVER):
             try:
@@ -78,27 +78,25 @@ class RunIndex:
         return age_s <= 0 or time.monotonic() - self._at > max(age_s, 4 * self._cost_s)
 
     def changes(self, since: int) -> tuple[int, list[str]]:
-        """The number of the last look, and the runs that have changed since one before, or are gone."""
+        """The number of the last look, and the runs that have changed or disappeared since look ``since``."""
         self.entries()
         last, changed_at = self._changed_at
         return last, [run for run, look in changed_at.items() if look > since]
 
     def find(self, run_id: str) -> Entry:
-        """The run of this name; one that is not in the list does not exist."""
+        """The run with this id; refused with status 404 if it is not in the list."""
         self.entries()
         entry = self._entries.get(run_id)
         if entry is None or not self.roots.hold(entry.path):
-            raise Refused(
-                404, "There is no such run.", "It may have been moved or removed; look at the list."
-            )
+            raise Refused(404, "There is no such run.", "It may have been moved or removed; see the list.")
         return entry
 
     def id_of(self, path: Path) -> str | None:
-        """What requests call the run in a folder; None where the list has none there."""
+        """The id of the run in a folder; None if the list has none there."""
         return next((entry.id for entry in self.entries() if entry.path == path), None)
 
     def look_again(self, run_id: str) -> None:
-        """Something was written beside a run: its row is read anew at the next look."""
+        """Read the row of a run again at the next look, because something was written into its folder."""
         with self._guard:
             if run_id in self._entries:
                 self._entries[run_id].signature = ()
@@ -128,10 +126,10 @@ class RunIndex:
         self._cost_s = self._at - began
 
     def _update(self, entry: Entry) -> bool:
-        """Read the row anew if its files have changed; whether it has."""
+        """Read the row again if its files may have changed; returns whether anything has."""
         folder = str(entry.path)
         signature = (stamp(folder), *(stamp(f"{folder}/{name}") for name in _GROWING))
-        # Whether somebody works on a run cannot be seen from the times of its files.
+        # The times of its files do not show whether a process still works on a run.
         works = entry.row.get("status") == "working"
         if entry.is_final and signature == entry.signature and not works:
             return False
@@ -139,7 +137,7 @@ class RunIndex:
         row = read_row(self.roots, entry.path, entry.is_live)
         row |= {"id": entry.id, "name": entry.name, "modified": newest / 1e9}
         is_other = signature != entry.signature or entry.row != row
-        # Others read it meanwhile: it is put in place whole.
+        # Replace the row as a whole, because other threads may be reading it.
         entry.row, entry.signature = row, signature
         entry.is_final = time.time() - newest / 1e9 > _JUST_NOW_S
         return is_other
@@ -149,7 +147,7 @@ class RunIndex:
         return place if len(self.roots.folders) == 1 or relative == "." else f"{root.name}/{place}"
 
     def _runs(self) -> Iterator[tuple[Path, Path, bool]]:
-        """Root, folder, and whether it is a live one, of every run; links are not followed."""
+        """Root, folder and whether it is live, for every run; links are not followed."""
         n_folders = n_runs = 0
         seen: set[str] = set()
         for root in self.roots.folders:
@@ -164,14 +162,14 @@ class RunIndex:
                 if kind:
                     n_runs += 1
                     yield root, Path(folder), kind == LIVE
-                    # A live run keeps its growing map in a folder; halves of a validation are no runs.
+                    # Below a run only the map of a live run is listed, not the halves of a validation.
                     below = [name for name in below if name == "map"] if kind == LIVE else []
                 if depth < DEEPEST:
                     waiting.extend((f"{folder}/{name}", depth + 1) for name in sorted(below, reverse=True))
         self._folders = {folder: kept for folder, kept in self._folders.items() if folder in seen}
 
     def _listed(self, folder: str) -> tuple[list[str], str]:
-        """Folders below this one, and the file that makes it a run, or nothing."""
+        """Folders below this one, and the name of the file that makes it a run ("" if it is none)."""
         try:
             changed = os.stat(folder).st_mtime_ns
             kept = self._folders.get(folder)

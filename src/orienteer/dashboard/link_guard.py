@@ -1,8 +1,8 @@
-"""LinkGuard: HDF5 files may lead to other files; those that lead out of the roots are not opened.
+"""LinkGuard: HDF5 files may refer to other files; a file that leads out of the roots is not opened.
 
-A link, a virtual dataset or external storage inside of an HDF5 file names another file, which the HDF5
-library opens by itself, and which may lead on.  So each file is looked through once, before anything of it is
-read; where its names lead is looked at every time, for a link on the disk may be another one by then.
+A link, a virtual dataset or external storage in an HDF5 file names another file, which the HDF5 library opens
+by itself, and which may refer to further files.  So each file is searched for such names once, before
+anything of it is read.  Where the names lead is checked every time, because links on the disk may change.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from orienteer.source.journal_files import JOURNAL
 
 MOST_LINKS, MOST_FILES = 10_000, 10_000
 _MOST_KEPT = 100_000
-_OUTSIDE = "leads to a file outside of the folders that are served."
+_OUTSIDE = "refers to a file outside of the folders that are served."
 
 
 class LinkGuard:
-    """Remembers which names of other files a file holds, as long as it does not change."""
+    """Checks files, and remembers which other files each names as long as it does not change."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
@@ -33,7 +33,7 @@ class LinkGuard:
         self._guard = threading.Lock()
 
     def file(self, path: Path) -> Path:
-        """The path of a file that lies, with all that it leads to, within the roots."""
+        """The path, if the file and all that it refers to lie within the roots; raises FileError if not."""
         self._roots.file(path)
         waiting, seen = [path], {path}
         while waiting:
@@ -43,11 +43,11 @@ class LinkGuard:
                     seen.add(other)
                     waiting.append(other)
             if len(seen) > MOST_FILES:
-                raise FileError(path, f"leads to more than {MOST_FILES:,} files, which no data file does.")
+                raise FileError(path, f"refers to more than {MOST_FILES:,} files, which no data file does.")
         return path
 
     def journal(self, run: Path) -> Path:
-        """The folder of a live run all of whose files stay within the roots."""
+        """The folder of a live run, if all of its files stay within the roots; raises FileError if not."""
         for name in (DESCRIPTION, DETECTOR):
             if (run / name).exists():
                 self.file(run / name)
@@ -63,13 +63,13 @@ class LinkGuard:
         try:
             self.file(path)
         except FileError:
-            if path.exists():  # else it was joined to others meanwhile
+            if path.exists():  # otherwise it was joined with others meanwhile
                 raise
 
     def _led_to(self, path: Path, one: Path) -> list[Path]:
-        """The files to which one leads, all within the roots.
+        """The files to which file ``one`` refers; raises FileError if any is outside of the roots.
 
-        path : the file that was asked for, which the error names.
+        path : the file that was asked for, to be named in the error.
         """
         found = []
         for name in self._names_in(one):
@@ -82,7 +82,7 @@ class LinkGuard:
         return found
 
     def _names_in(self, path: Path) -> tuple[str, ...]:
-        """The names of other files that a file holds."""
+        """The names of other files in a file."""
         now = stamp(path)
         kept = self._names.get(str(path))
         if kept is not None and kept[0] == now:
@@ -96,8 +96,8 @@ class LinkGuard:
 
 
 def _places(file: Path, name: str) -> set[Path]:
-    """Wherever the HDF5 library may look for a name: beside the file, in the folder in which we were started,
-    and in both by its last part alone.
+    """All places where the HDF5 library may look for a name: beside the file and in the working folder, each
+    with the whole name and with its last part alone.
     """
     folders = (file.parent, Path(os.path.realpath(file)).parent, Path.cwd())
     return {folder / part for folder in folders for part in (name, os.path.basename(name)) if part}
@@ -110,13 +110,13 @@ def _look_through(path: Path) -> tuple[str, ...]:
     n_links, names = 0, set()
 
     def trouble(name: str, link: Any) -> str | None:
-        """What is wrong with a link; the library goes through all of them until it is told something."""
+        """What is wrong with a link; None lets the library continue with the next one."""
         nonlocal n_links
         n_links += 1
         if n_links > MOST_LINKS:
-            return f"holds more than {MOST_LINKS:,} things, which no data file does."
+            return f"holds more than {MOST_LINKS:,} objects, which no data file does."
         names.update(_named(opened, name, link))
-        return None if all("%" not in other for other in names) else "leads to files whose names it makes up."
+        return None if all("%" not in other for other in names) else "refers to files by name patterns (%)."
 
     with open_hdf5(path) as opened:
         if (found := opened.visititems_links(trouble)) is not None:
@@ -131,7 +131,7 @@ def _named(file: Any, name: str, link: Any) -> list[str]:
     if isinstance(link, h5py.ExternalLink):
         return [str(link.filename)]
     if not isinstance(link, h5py.HardLink):
-        return []  # a soft link leads to a name in the same file, which is looked at by itself
+        return []  # a soft link leads to a name in the same file, which is checked on its own
     found = file.get(name)
     if not isinstance(found, h5py.Dataset):
         return []

@@ -1,4 +1,4 @@
-"""What the page asks about a live run: counters, rates, sizes, and powder pictures."""
+"""Routes about a live run: counters, rates, sizes and powder pictures."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from orienteer.live.summary import live_summary
 def live_routes(state: State) -> APIRouter:
     """The routes below ``/api/live``."""
     routes = APIRouter(prefix="/api/live/{run_id}")
-    powders = FileCache(4)  # each as large as a few frames
+    powders = FileCache(4)  # each is as large as a few frames
 
     def summary(entry: Entry, with_powder: bool) -> dict[str, Any]:
         if not entry.is_live:
-            raise Refused(404, "This is no live run.")
-        if not with_powder:  # small, and its rates are those of now
+            raise Refused(404, "This is not a live run.")
+        if not with_powder:  # not cached: it is small, and current rates change without new files
             return live_summary(state.links.journal(entry.path), with_powder=False)
         files = [entry.path / "journal"]
         return powders.get(
@@ -55,7 +55,7 @@ def live_routes(state: State) -> APIRouter:
 
 
 def _assembled(state: State, entry: Entry, values: Any, frame_shape: tuple[int, ...]) -> Any:
-    """The picture (ny, nx) of values (P,); NaN where there is no pixel that may be used."""
+    """The picture (ny, nx) of values (P,); NaN where there is no usable pixel."""
     detector = state.detector(entry)
     if detector is None:
         return values.reshape(-1, frame_shape[-1])

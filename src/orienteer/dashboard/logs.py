@@ -1,4 +1,4 @@
-"""The log of a run, piece by piece: what its job has printed, or else its steps in words."""
+"""The log of a run, piece by piece: the output of its job, or otherwise its steps in words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TOLD = ("log_likelihood", "agrees_to_A", "sentinel_agreement_deg", "perplexity"
 
 
 def read_log(roots: Roots, run: Path, after: int, name: str) -> dict[str, Any]:
-    """A piece of the log that was written last: its text, its name, and where it goes on.
+    """A piece of the log that was written last: its text, its name, and the byte at which to continue.
 
-    after : the byte up to which the page has it; from the start, only the end of a long log is given.
-    name : of the log that the page has; another one is begun from its start.
+    after : the byte up to which the page has it; 0: from the start, but only the end of a long log.
+    name : of the log that the page has; if another log is newer, it is read from its start.
     """
     logs = [path for path in _logs(run) if roots.hold(path)]
     if not logs:
@@ -36,7 +36,7 @@ def read_log(roots: Roots, run: Path, after: int, name: str) -> dict[str, Any]:
         content = content[content.find(b"\n") + 1 :]
     end = n_bytes if is_cut else begin + len(content)
     if path.name == EVENTS:
-        # No line of ours is as long as a piece: one that is would otherwise be waited for for ever.
+        # Normally only whole lines are given.  A line as long as a piece is not ours, and is given in parts.
         whole = content.rfind(b"\n") + 1 or len(content) * (len(content) >= PIECE_BYTES)
         end -= len(content) - whole
         return {"text": _in_words(content[:whole]), "next": end, "file": shown}
@@ -44,7 +44,7 @@ def read_log(roots: Roots, run: Path, after: int, name: str) -> dict[str, Any]:
 
 
 def _logs(run: Path) -> list[Path]:
-    """Files that hold what was printed, and the log of events."""
+    """The log of events, and files with printed output."""
     found = [run / EVENTS, run / PRINTED, *sorted((run / "slurm").glob("*.log"))]
     return [path for path in found if path.is_file()]
 

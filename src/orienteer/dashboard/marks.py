@@ -1,4 +1,4 @@
-"""Marks: tags and notes that somebody gives a run or its frames on the page, kept beside the run."""
+"""Marks: tags, notes and exclusions that users put on a run or its frames, kept in the folder of the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_BYTES = 8 << 20
 
 
 def tag(roots: Roots, run: Path, add: Iterable[str], remove: Iterable[str]) -> list[str]:
-    """Give a run tags and take others away; those that it has then."""
+    """Add tags to a run and remove others; returns the tags that it has then."""
 
     def change(marks: dict[str, Any]) -> dict[str, Any]:
         left = [text for text in as_texts(marks.get("tags")) if text not in set(remove)]
@@ -59,7 +59,7 @@ def excluded(roots: Roots, run: Path) -> list[int]:
 
 
 def exclude(roots: Roots, run: Path, add: Iterable[int], remove: Iterable[int]) -> list[int]:
-    """Exclude events, and take others back; those that are excluded then."""
+    """Exclude events, and include others again; returns all that are excluded then."""
     with alone_in(run):
         found = sorted({*excluded(roots, run), *add} - set(remove))
         if len(found) > MOST_EXCLUDED:
@@ -69,7 +69,7 @@ def exclude(roots: Roots, run: Path, add: Iterable[int], remove: Iterable[int]) 
 
 
 def frame_tags(roots: Roots, run: Path) -> dict[str, list[int]]:
-    """The events that have each tag, in order."""
+    """By tag, the events that have it, in order."""
     if not (path := run / FRAME_TAGS).exists():
         return {}
     return {tag: ids.tolist() for tag, ids in read_frame_tags(_small(roots, path)).items()}
@@ -78,14 +78,14 @@ def frame_tags(roots: Roots, run: Path) -> dict[str, list[int]]:
 def tag_events(
     roots: Roots, run: Path, event_ids: Iterable[int], add: Iterable[str], remove: Iterable[str]
 ) -> dict[str, list[int]]:
-    """Give events of a run tags and take others away; all tags of its events then."""
+    """Add tags to events of a run and remove others; returns all tags of its events."""
     if (path := run / FRAME_TAGS).exists():
         _small(roots, path)
     return {tag: ids.tolist() for tag, ids in tag_frames(run, event_ids, add, remove).items()}
 
 
 def _small(roots: Roots, path: Path) -> Path:
-    """The path, if the page may read it and can show it."""
+    """The path, if it may be read and is small enough to be shown; raises FileError if not."""
     if roots.file(path).stat().st_size > _MOST_BYTES:
         raise FileError(
             path,
@@ -96,7 +96,7 @@ def _small(roots: Roots, path: Path) -> Path:
 
 
 def _change(roots: Roots, run: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """Read the marks, change them and put them back, while nobody else does."""
+    """Read the marks, change them and write them back, under a lock."""
     with alone_in(run):
         marks = change(read_json(roots, run / MARKS))
         write_json(run / MARKS, marks)

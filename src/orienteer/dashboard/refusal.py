@@ -1,4 +1,4 @@
-"""What the dashboard does not do: a sentence for the person, and a status for the program."""
+"""Refused requests: a sentence for people, and an HTTP status for programs."""
 
 from orienteer.errors import OrienteerError
 
@@ -6,7 +6,7 @@ from orienteer.errors import OrienteerError
 class Refused(OrienteerError):  # noqa: N818 - read as a statement
     """A request that is not carried out.
 
-    status : of HTTP, such as 404 for what is not there and 409 for what cannot be done now.
+    status : of HTTP, such as 404 for something missing and 409 for something that cannot be done now.
     """
 
     def __init__(self, status: int, message: str, hint: str = "") -> None:

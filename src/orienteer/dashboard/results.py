@@ -1,4 +1,4 @@
-"""What the page asks about the results of a run: agreement, directions, time, log and report."""
+"""Routes about the results of a run: agreement, viewing directions, work of the ranks, log and report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_REPORT_BYTES = 64 << 20
 _MOST_DIRECTIONS, _MOST_ROWS = 1_000_000, 4_000_000
 _MOST_LOG_BYTES = 256 << 20
 _CELLS = 400
-# A report holds scripts and pictures of its own; whatever it holds can reach neither network nor dashboard.
+# A report has its own scripts and pictures; these headers keep them from reaching network and dashboard.
 _REPORT_HEADERS = {
     "Content-Security-Policy": (
         "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -51,7 +51,7 @@ def result_routes(state: State) -> APIRouter:
         entry = state.index.find(run_id)
         file = entry.path / ORIENTATIONS
         if not file.exists():
-            raise Refused(404, "No frame has an orientation yet; they come with the first step.")
+            raise Refused(404, "No frame has an orientation before the first step.")
         return PlainAnswer(state.facts.get(("coverage", file), [file], lambda: _coverage(state, entry)))
 
     @routes.get("/weather")
@@ -59,7 +59,7 @@ def result_routes(state: State) -> APIRouter:
         entry = state.index.find(run_id)
         logs = sorted(entry.path.glob("events_rank_*.jsonl"))
         if not logs:
-            raise Refused(404, "The run has kept no log of its ranks.")
+            raise Refused(404, "The run has no log of its ranks.")
         told = state.facts.get(("weather", entry.path), logs, lambda: _weather(state, entry, logs))
         return PlainAnswer(told)
 
@@ -75,7 +75,7 @@ def result_routes(state: State) -> APIRouter:
     def report(run_id: RunId) -> Response:
         file = state.index.find(run_id).path / REPORT
         if not file.exists():
-            raise Refused(404, "There is no report yet.", "Write one with: orienteer report RUN")
+            raise Refused(404, "There is no report yet.", "Write one: orienteer report RUN")
         content = state.roots.read(file, _MOST_REPORT_BYTES)
         return Response(content, media_type="text/html; charset=utf-8", headers=_REPORT_HEADERS)
 
@@ -83,7 +83,7 @@ def result_routes(state: State) -> APIRouter:
 
 
 def _coverage(state: State, entry: Entry) -> dict[str, Any]:
-    """Beam directions in the frame of the particle, on a map of equal areas, relative to even coverage."""
+    """Beam directions in the frame of the particle: an equal-area density map, relative to even coverage."""
     from orienteer.compute.hdf5_reading import get_dataset, open_hdf5
 
     file = state.links.file(entry.path / ORIENTATIONS)
@@ -107,13 +107,13 @@ def _coverage(state: State, entry: Entry) -> dict[str, Any]:
 
 
 def _symmetry(state: State, entry: Entry) -> PointGroup:
-    """The point group of the intensity, by its last step or its settings; none where nobody says one."""
+    """The point group of the intensity, from the last step or the settings; C1 if neither names one."""
     last = state.steps.columns(entry.path / EVENTS, after=2**62)["last"]
     name = as_words(at(last or {}, "symmetry"))
     name = name or as_words(at(state.settings(entry), str(entry.row["kind"]), "symmetry"))
     try:
         return as_point_group(name or "C1")
-    except Exception:  # whatever the file says instead
+    except Exception:  # not the name of a point group
         return as_point_group("C1")
 
 

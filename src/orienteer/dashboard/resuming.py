@@ -1,6 +1,6 @@
-"""A run that goes on by itself: ``python -m orienteer.dashboard.resuming FOLDER``.
+"""Continue a run: ``python -m orienteer.dashboard.resuming FOLDER``.
 
-Everything it needs is in the folder, so that no command has to be kept or believed.
+Everything needed is in the folder, so that no command has to be stored or trusted.
 """
 
 import signal
@@ -18,7 +18,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 
 def resume(folder: Path) -> int:
-    """Go on with the run in a folder to its end; the exit status."""
+    """Continue the run in a folder to its end; returns the exit status."""
     try:
         with stopping_at_once("Stopped.", "It can go on."):
             run = Run.open(folder)

@@ -1,7 +1,7 @@
 """Roots: the folders that the dashboard may read; nothing outside of them is ever opened.
 
-No path comes from a request: runs are named by a hash, and files of a run by constants.  What is left are
-links on the disk that lead elsewhere, and files that are no files; both are refused here, in one place.
+No path comes from a request: runs are named by a hash, and files of a run by constants.  What remains are
+links on the disk that lead elsewhere, and special files such as pipes; both are refused here, in one place.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ class Roots:
             real = Path(os.path.realpath(folder))
             if not real.is_dir():
                 raise FileError(
-                    folder, "is no folder.", meant_instead(folder, "Give folders that hold runs.")
+                    folder, "is not a folder.", meant_instead(folder, "Give folders that hold runs.")
                 )
             if real not in found:
                 found.append(real)
         self.folders = tuple(found)
 
     def hold(self, path: Path) -> bool:
-        """Whether a path, all links followed, lies within one of the roots."""
+        """Whether a path, with all links resolved, lies within one of the roots."""
         real = Path(os.path.realpath(path))
         return any(real == root or root in real.parents for root in self.folders)
 
     def file(self, path: Path) -> Path:
-        """The path, if it is a regular file within the roots; otherwise it is refused."""
+        """The path, if it is a regular file within the roots; raises FileError if not."""
         if not self.hold(path):
             raise FileError(path, "lies outside of the folders that are served.", "Give its folder, too.")
         try:
             mode = os.stat(path).st_mode
         except OSError as error:
-            raise FileError(path, "is not there.", "Was it moved? Load the page again.") from error
-        if not stat.S_ISREG(mode):  # a named pipe would wait for ever
+            raise FileError(path, "does not exist.", "Was it moved? Reload the page.") from error
+        if not stat.S_ISREG(mode):  # reading a named pipe could block forever
             raise FileError(path, "is not a regular file.", "Put a file in its place.")
         return path
 
     def read(self, path: Path, most_bytes: int = MOST_JSON_BYTES, first: int = 0) -> bytes:
-        """At most so many bytes of a file within the roots, from byte ``first`` on."""
+        """At most ``most_bytes`` of a file within the roots, from byte ``first`` on."""
         with self.open(path) as file:
             file.seek(first)
             return file.read(most_bytes)
@@ -68,7 +68,7 @@ class Roots:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
-                # Somebody may have put something else in its place since it was looked at.
+                # The file may have been replaced since it was checked.
                 opened = Path(f"/proc/self/fd/{descriptor}")
                 if opened.exists() and not (self.hold(opened) and opened.is_file()):
                     raise FileError(
@@ -80,7 +80,7 @@ class Roots:
 
 
 def name_of_run(root: Path, relative: str) -> str:
-    """What a run is called in requests: a hash of its place, from which no path can be made.
+    """The id of a run in requests: a hash of its path, from which no path can be made.
 
     >>> name_of_run(Path("/data"), "virus/run1") == name_of_run(Path("/data"), "virus/run1")
     True

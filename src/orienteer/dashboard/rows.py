@@ -1,4 +1,4 @@
-"""One line of the list of runs, from a folder whose files may say anything at all."""
+"""One line of the list of runs, from a folder whose files are not trusted."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ _LONGEST_NAME, _LONGEST_NOTE, _MOST_TAGS = 200, 10_000, 100
 
 
 def read_json(roots: Roots, path: Path) -> dict[str, Any]:
-    """What a small file of JSON says; empty when there is none, an error when it is damaged."""
+    """The JSON object in a small file; empty if there is no file, FileError if it is damaged."""
     if not path.exists():
         return {}
     content = roots.read(path)
     try:
         told = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise FileError(
-            path, "is damaged, or larger than it can be.", "Copy the folder of the run again."
-        ) from error
+        raise FileError(path, "is damaged or too large.", "Copy the folder of the run again.") from error
     if not isinstance(told, dict):
-        raise FileError(path, "does not say what it should.", "Copy the folder of the run again.")
+        raise FileError(path, "does not hold a JSON object.", "Copy the folder of the run again.")
     return told
 
 
 def read_row(roots: Roots, path: Path, is_live: bool) -> dict[str, Any]:
-    """What the list says of a run; whatever is wrong with its files is a sentence in it."""
+    """The row of a run in the list; if its files are damaged, the row says so."""
     try:
         row = _live_row(roots, path) if is_live else _run_row(roots, path)
     except OrienteerError as error:
         row = _damaged(error.message)
-    except Exception as error:  # one folder, however odd, does not take the list away
+    except Exception as error:  # no single folder may break the whole list
         row = _damaged(f"its files cannot be understood ({type(error).__name__}).")
     return {**row, **_marks(roots, path), "frame_tags": _frame_tags(roots, path)}
 
@@ -75,7 +73,7 @@ def _run_row(roots: Roots, path: Path) -> dict[str, Any]:
 
 
 def _validated_A(roots: Roots, path: Path, described: dict[str, Any]) -> float | None:
-    """The resolution that two independent halves have shown for this very run; None: none."""
+    """The resolution that a validation of this very run has shown; None if there is none."""
     try:
         said = read_json(roots, path / VALIDATION)
     except OrienteerError:
@@ -111,7 +109,7 @@ def _live_row(roots: Roots, path: Path) -> dict[str, Any]:
 
 
 def _marks(roots: Roots, path: Path) -> dict[str, Any]:
-    """Tags, sample and note that somebody has given it on the page."""
+    """Tags, sample and note that users have entered on the page."""
     try:
         marks = read_json(roots, path / MARKS)
     except OrienteerError:
@@ -124,7 +122,7 @@ def _marks(roots: Roots, path: Path) -> dict[str, Any]:
 
 
 def _frame_tags(roots: Roots, path: Path) -> list[str]:
-    """Tags that somebody has given to frames of the run, by which it is found as well."""
+    """Tags of frames of the run, by which a search finds it, too."""
     try:
         tags = read_json(roots, path / FRAME_TAGS).get("tags")
     except OrienteerError:
@@ -133,7 +131,7 @@ def _frame_tags(roots: Roots, path: Path) -> list[str]:
 
 
 def in_words(standing: Standing) -> str:
-    """Where a run stands, in one sentence."""
+    """The state of a run, in one sentence."""
     where = (
         f"after {counted(standing.iteration, 'iteration')}"
         if standing.iteration
@@ -150,12 +148,12 @@ def in_words(standing: Standing) -> str:
     if standing.state == "finished":
         return f"Finished {where}. {standing.reason}".strip()
     if standing.state == "failed":
-        return f"Failed {where}: {standing.reason or 'nobody knows why'}"
+        return f"Failed {where}: {standing.reason or 'the reason is not known'}"
     return f"Stopped {where}; it can go on." if standing.state == "stopped" else "Its description is missing."
 
 
 def _minutes(seconds: float) -> str:
-    """A duration, not finer than anyone can predict it.
+    """A duration in words, no more precise than it can be predicted.
 
     >>> [_minutes(s) for s in (20, 600, 10_000)]
     ['20 s', '10 min', '2.8 h']

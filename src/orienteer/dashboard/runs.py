@@ -1,4 +1,4 @@
-"""What the page asks about runs: the list, one run, its steps and its volumes."""
+"""Routes about runs: the list, one run, its steps and its volumes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SORTABLE = (
 def run_routes(state: State) -> APIRouter:
     """The routes below ``/api/runs`` that only read."""
     routes = APIRouter(prefix="/api/runs")
-    # Few at a time are read: each takes the memory of a whole volume.
+    # Only a few volumes are read at a time, as each takes the memory of a whole volume.
     turns = threading.BoundedSemaphore(2)
 
     @routes.get("")
@@ -113,7 +113,7 @@ def run_routes(state: State) -> APIRouter:
 
 
 def in_order(rows: Iterable[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
-    """Rows by a column, "-column" from the largest on; those without a value come last either way.
+    """Rows sorted by a column, with "-column" the largest first; rows without a value always come last.
 
     >>> [row["n_frames"] for row in in_order([{"n_frames": n} for n in (1, None, 3)], "-n_frames")]
     [3, 1, None]
@@ -131,7 +131,7 @@ def _key(value: Any) -> tuple[int, Any]:
 
 
 def _fits(row: dict[str, Any], search: str, tag: str, sample: str) -> bool:
-    """Whether a row has the tag and the sample, and every word of the search somewhere."""
+    """Whether a row has the tag and the sample, and contains every word of the search."""
     if (tag and tag not in row["tags"]) or (sample and sample != row["sample"]):
         return False
     parts = [row.get(name, "") for name in ("name", "campaign_run", "kind", "status", "sample", "note")]
@@ -140,7 +140,7 @@ def _fits(row: dict[str, Any], search: str, tag: str, sample: str) -> bool:
 
 
 def _or_nothing(state: State, path: FilePath) -> dict[str, Any]:
-    """What a description says; nothing where it is damaged, which the row of the run tells already."""
+    """The contents of a description; empty if it is damaged, as the row of the run says so already."""
     try:
         return read_json(state.roots, path)
     except OrienteerError:
@@ -148,7 +148,7 @@ def _or_nothing(state: State, path: FilePath) -> dict[str, Any]:
 
 
 def _n_models(entry: Entry) -> int:
-    """Models of a run, as its maps tell."""
+    """The number of models of a run, counted by its maps."""
     number = 1
     while number < 99 and (entry.path / f"intensity_{number + 1}.mrc").exists():
         number += 1
@@ -156,7 +156,7 @@ def _n_models(entry: Entry) -> int:
 
 
 def _has(entry: Entry) -> dict[str, bool]:
-    """Which parts of a run there are to look at."""
+    """Which parts of a run can be shown."""
     path = entry.path
     logs = (EVENTS, "slurm", "dashboard.log")
     return {

@@ -1,4 +1,4 @@
-"""The server: one process that listens on this machine alone, unless somebody says otherwise."""
+"""The server: one process, which listens only on this machine unless another host is given."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _WAITING = 128
 class Server:
     """A dashboard that is ready to be served.
 
-    port : 0: any that is free.
+    port : 0 means any free port.
     token : the secret; by default a new one.
-    names : by which the server may be called, beside those of the loopback.
+    names : further host names by which the server may be called, besides those of the loopback.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Server:
         self.host = host
         everywhere = host in ("0.0.0.0", "::")
         called = [*LOOPBACK, *names, socket.gethostname() if everywhere else host]
-        # Browsers write names in small letters.
+        # Browsers send host names in lower case.
         known = frozenset(name.lower() for name in called)
         self.gate = Gate(token or secrets.token_urlsafe(32), known, is_read_only)
         self.log = AccessLog(log)
@@ -63,47 +63,47 @@ class Server:
 
     @property
     def address(self) -> str:
-        """What to open in a browser; it holds the token."""
+        """The address to open in a browser; it contains the token."""
         name = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         shown = f"[{name}]" if ":" in name else name
         return f"http://{shown}:{self.port}/?token={self.gate.token}"
 
     @property
     def is_only_here(self) -> bool:
-        """Whether nobody on another machine can reach it."""
+        """Whether the server cannot be reached from other machines."""
         return self.host in LOOPBACK
 
     def run(self) -> None:
-        """Serve until a signal says stop."""
+        """Serve until a signal or :meth:`stop`."""
         import uvicorn
 
         config = uvicorn.Config(
             self.app, log_level="warning", access_log=False, server_header=False, limit_concurrency=200,
             ws="websockets-sansio", ws_max_size=4096, timeout_graceful_shutdown=2, lifespan="off",
-            proxy_headers=False,  # who asks is who connects, whatever a header says
+            proxy_headers=False,  # the client is whoever connects, whatever a header claims
         )  # fmt: skip
         self._uvicorn = uvicorn.Server(config)
-        # Whoever opens the page finds the list read already.
+        # Read the list now, so that the first page does not wait for it.
         threading.Thread(target=self.state.rows, name="first look", daemon=True).start()
         if self._is_wanted:
             self._uvicorn.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Let :meth:`run` end, from another thread."""
+        """End :meth:`run` from another thread."""
         self._is_wanted = False
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
 
     def close(self) -> None:
-        """Let go of port and log."""
+        """Close the port and the log."""
         self._socket.close()
         self.log.close()
 
 
 def token_of(path: Path) -> str:
-    """The token in a file that only its owner can read; a new file is made with a new one.
+    """The token in a file that only its owner can read; if there is no file, it is made with a new token.
 
-    A server that is started again with the same file is opened by the same address.
+    A server that is started again with the same file has the same address.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -122,26 +122,26 @@ def _read_token(path: Path) -> str:
         mode = path.stat().st_mode
         token = path.read_text(encoding="ascii").strip() if stat.S_ISREG(mode) else ""
     except (OSError, ValueError) as error:
-        raise FileError(path, "cannot be read as a token.", "Remove it, and a new one is made.") from error
+        raise FileError(path, "cannot be read as a token.", "Remove it to get a new one.") from error
     if stat.S_IMODE(mode) & 0o077:
         raise FileError(path, "can be read by others.", f"Make it yours alone: chmod 600 {path}")
     if len(token) < _SHORTEST_TOKEN or not all(c.isalnum() or c in "-_" for c in token):
-        raise FileError(path, "holds no token.", "Remove it, and a new one is made.")
+        raise FileError(path, "holds no token.", "Remove it to get a new one.")
     return token
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP: else asyncio does not know that small answers are not to wait for company.
+    # TCP is named explicitly, because only then asyncio sets TCP_NODELAY, and small answers are not delayed.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(_WAITING)  # whoever comes before the first answer can be given waits
+        listening.listen(_WAITING)  # connections before the server runs wait
     except OSError as error:
         listening.close()
         raise OrienteerError(
             f"{host} port {port} cannot be listened on ({error.strerror}).",
-            "Give others with --host or --port.",
+            "Give another --host or --port.",
         ) from error
     return listening

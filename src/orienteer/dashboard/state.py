@@ -1,4 +1,4 @@
-"""State: what all requests share."""
+"""State: the objects that all requests share."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _MOST_BYTES_OF_SETTINGS = 1 << 18
 
 @dataclass(frozen=True)
 class State:
-    """Roots, the list of runs, the campaign, and what was read of them lately.
+    """Roots, the list of runs, the campaign, and caches of what was read of them.
 
-    campaign : where the database of the beam time is; empty: there is none.
+    campaign : address of the database of the beam time; empty: there is none.
     """
 
     roots: Roots
@@ -69,11 +69,11 @@ class State:
         return _with_campaign(entry.row, self.book.by_folder().get(str(entry.path)))
 
     def elsewhere(self, run_id: str) -> dict[str, Any] | None:
-        """The row of a run that only the campaign knows; None: there is none of this name."""
+        """The row of a run that only the campaign knows; None if it knows none with this id."""
         return next((row for row in map(_elsewhere, self.book.runs()) if row["id"] == run_id), None)
 
     def notes(self, entry: Entry) -> list[dict[str, Any]]:
-        """Notes about a run, the oldest first, from beside it and from the campaign."""
+        """Notes about a run, the oldest first: those in its folder, then those of the campaign."""
         found: list[dict[str, Any]] = []
         with suppress(OrienteerError):  # damaged marks, or a database that is away
             found += marks.notes(self.roots, entry.path)
@@ -84,26 +84,26 @@ class State:
         return found
 
     def excluded(self, entry: Entry) -> list[str]:
-        """The events that were excluded on the page; none where the list is damaged."""
+        """The events that were excluded on the page; none if the list is damaged."""
         with suppress(OrienteerError):
             return [str(number) for number in marks.excluded(self.roots, entry.path)]
         return []
 
     def frame_tags(self, entry: Entry) -> dict[str, list[str]]:
-        """The events that have each tag; none where the list is damaged."""
+        """By tag, the events that have it; none if the list is damaged."""
         with suppress(OrienteerError):
             return as_texts_by_tag(marks.frame_tags(self.roots, entry.path))
         return {}
 
     def detector(self, entry: Entry) -> Detector | None:
-        """The detector of a run; None where it has none."""
+        """The detector of a run; None if it has none."""
         directory = RunDirectory(entry.path)
         if directory.detector.exists():
             self.links.file(directory.detector)
         return directory.read_detector()
 
     def settings(self, entry: Entry) -> dict[str, Any]:
-        """The sections of ``settings.toml``; none where it cannot be read."""
+        """The sections of ``settings.toml``; none if it cannot be read."""
         path = entry.path / SETTINGS
         try:
             return tomllib.loads(self.roots.read(path, _MOST_BYTES_OF_SETTINGS).decode())
@@ -112,12 +112,12 @@ class State:
 
 
 def as_texts_by_tag(tags: Mapping[str, Iterable[int]]) -> dict[str, list[str]]:
-    """Ids of events by tag as the page has them, which are texts."""
+    """Ids of events by tag, as texts for the page."""
     return {tag: [str(number) for number in ids] for tag, ids in tags.items()}
 
 
 def _with_campaign(row: dict[str, Any], known: dict[str, Any] | None) -> dict[str, Any]:
-    """A row with what the campaign knows of the run."""
+    """A row, completed with tags, sample and name from the campaign."""
     if known is None:
         return row
     tags = list(dict.fromkeys([*row["tags"], *known["tags"]]))
@@ -133,7 +133,7 @@ def _elsewhere(run: dict[str, Any]) -> dict[str, Any]:
         "campaign_run": run["name"],
         "kind": run["kind"] or "",
         "status": ELSEWHERE,
-        "words": "The campaign knows of this run; its folder is not among those that are served.",
+        "words": "The campaign lists this run, but its folder is not among those that are served.",
         "iteration": None,
         "resolution_A": None,
         "agrees_to_A": None,

@@ -1,4 +1,4 @@
-"""The steps of a run as columns; of a log that grows, only what is new is read."""
+"""The steps of a run as columns; only new lines of a growing log are read."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MOST_STEPS = 20_000
 _MOST_LOGS = 64
 _BLOCK_BYTES = 1 << 20
 _LONGEST_LINE = 4 << 20
-# Of a log that is longer than any of ours, the end; of a step that has more to tell, so much.
+# Limits for logs that are not ours: only the last bytes of a log, and the first numbers of a step, are read.
 _MOST_BYTES, _MOST_NUMBERS = 1 << 30, 100
 
 
 @dataclass
 class _Read:
-    """What was read of a log: file and byte up to which, and the numbers of each step."""
+    """What was read of a log: which file, up to which byte, and the numbers of each step."""
 
     file: tuple[int, int] = (-1, -1)
     end: int = 0
@@ -32,7 +32,7 @@ class _Read:
 
 
 class StepLogs:
-    """The numbers of the steps of runs; the logs read last are kept in mind, in bounded memory."""
+    """The numbers of the steps of runs; those of the logs read last are cached, in bounded memory."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
@@ -40,7 +40,7 @@ class StepLogs:
         self._guard = threading.Lock()
 
     def columns(self, path: Path, after: int = 0) -> dict[str, Any]:
-        """The numbers of all steps beyond an iteration, one list per name, and all of the last step.
+        """The numbers of all steps after an iteration, one list per name, and the whole last step.
 
         path : of ``events.jsonl``.  Values that a step does not have are None.
         """
@@ -59,7 +59,7 @@ class StepLogs:
     def _go_on(self, path: Path, read: _Read) -> None:
         with self._roots.open(path) as file:
             found = os.fstat(file.fileno())
-            # A run that goes on from a checkpoint writes its log anew, under another number.
+            # A run that continues from a checkpoint replaces its log by a new file, with another inode.
             if (found.st_dev, found.st_ino) != read.file or found.st_size < read.end:
                 read.file, read.end = (found.st_dev, found.st_ino), 0
                 read.steps, read.last = [], {}

@@ -1,4 +1,4 @@
-"""Volumes as a browser can show them: few voxels, one byte each."""
+"""Volumes in a form that a browser can show: few voxels, one byte each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orienteer.volume.volume import Volume
 Kind = Literal["intensity", "density", "density_loop"]
 MOST_VOXELS = 512**3
 _DECADES = 5.0
-# Of a density, what is seen at all, and how much of the empty box is left around it.
+# Share of the largest density above which a voxel counts as particle, and the margin kept around it.
 _LEAST_SHARE, _MARGIN = 0.05, 1.25
 _OTHER_AXES = ((1, 2), (0, 2), (0, 1))
 
@@ -43,7 +43,7 @@ class SmallVolume:
 
 
 def file_of(path: Path, kind: Kind, model: int) -> Path:
-    """Where the volume of a model (counted from 1) lies; the file may be missing."""
+    """The path of the volume of a model (counted from 1); the file may be missing."""
     if kind == "intensity":
         return path / INTENSITY_H5
     if kind == "density":
@@ -55,8 +55,8 @@ def file_of(path: Path, kind: Kind, model: int) -> Path:
 def read_small(links: LinkGuard, file: Path, kind: Kind, model: int, size: int) -> SmallVolume:
     """The volume of a file with at most ``size`` voxels along each edge.
 
-    An intensity falls by orders of magnitude from its centre, so that its logarithm is shown.  The box of a
-    density is mostly empty: only the part with the particle is.
+    An intensity falls by orders of magnitude from its centre, so its logarithm is shown.  The box of a
+    density is mostly empty, so only the part with the particle is shown.
     """
     if not file.exists():
         raise Refused(404, f"There is no {kind.replace('_', ' ')} of model {model} yet.")
@@ -74,7 +74,7 @@ def read_small(links: LinkGuard, file: Path, kind: Kind, model: int, size: int) 
         raise FileError(file, "has no voxel with a value.", "Reconstruct again with more frames.")
     low, high = float(finite.min()), float(finite.max())
     span = high - low or 1.0
-    # What was never measured is as dark as the darkest.
+    # Voxels that were never measured get the lowest value.
     voxels = np.rint((np.nan_to_num(values, nan=low) - low) * (255 / span)).astype(np.uint8)
     return SmallVolume(voxels, low, high, scale, volume.voxel_size[0] * factor, volume.unit)
 
@@ -94,15 +94,15 @@ def _read_intensity(file: Path, model: int) -> Volume:
         _check_size(file, int(np.prod(values.shape[1:], dtype=object)))
         if 1 <= model <= n_models:
             return Volume(values[model - 1], read_numbers(opened, "voxel_size", "f", (3,)), "reciprocal")
-    raise Refused(404, f"There are {n_models} models; model {model} was asked for.")
+    raise Refused(404, f"There is no model {model}: the run has {n_models}.")
 
 
 def _read_density(file: Path) -> Volume:
     _check_size(file, file.stat().st_size // 4)
     with file.open("rb") as opened:
-        if opened.read(2) == b"\x1f\x8b":  # what it unpacks to cannot be told beforehand
+        if opened.read(2) == b"\x1f\x8b":  # its unpacked size is not known beforehand
             raise FileError(
-                file, "is compressed, which maps of a run never are.", "Put back the map of the run."
+                file, "is compressed, but maps of a run never are.", "Put back the map of the run."
             )
     return read_mrc(file, space="real")
 
@@ -118,7 +118,7 @@ def _check_size(file: Path, n_voxels: int) -> None:
 
 
 def _logarithm(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Decimal logarithms, over as many orders of magnitude as eyes can use; NaN stays."""
+    """Decimal logarithms, limited to the top 5 orders of magnitude, which is what eyes can use; NaN stays."""
     highest = float(np.nanmax(values, initial=0.0))
     if highest <= 0:
         return np.where(np.isnan(values), np.nan, 0.0).astype(np.float32)
@@ -126,7 +126,7 @@ def _logarithm(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def centred(density: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The middle of a cube that holds everything above a twentieth of the largest value, with a margin.
+    """The central part of a cube that holds all voxels above a twentieth of the largest, with a margin.
 
     >>> empty = np.zeros((20, 20, 20), np.float32)
     >>> empty[12, 10, 10] = 1
@@ -148,7 +148,7 @@ def centred(density: NDArray[np.float32]) -> NDArray[np.float32]:
 def shrink(values: NDArray[np.float32], size: int) -> NDArray[np.float32]:
     """A volume with at most ``size`` voxels along an edge: means over boxes, of the voxels that have a value.
 
-    values : (n, n, n).  Returns (m, m, m), m = min(n, size), whose voxels share out the same cube evenly.
+    values : (n, n, n).  Returns (m, m, m), m = min(n, size), whose voxels divide the same cube evenly.
     """
     if max(values.shape) <= size:
         return values
@@ -165,7 +165,7 @@ def shrink(values: NDArray[np.float32], size: int) -> NDArray[np.float32]:
 
 
 def _shares(n: int, m: int) -> NDArray[np.float32]:
-    """(m, n) how much of each of n old intervals lies in each of m new ones, in lengths of the old."""
+    """(m, n) how much of each of n old intervals lies in each of m new ones, in lengths of an old one."""
     new, old = np.arange(m)[:, None] * (n / m), np.arange(n)[None, :]
     covered = np.minimum(new + n / m, old + 1) - np.maximum(new, old)
     return np.asarray(np.clip(covered, 0, None), np.float32)

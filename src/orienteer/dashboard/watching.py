@@ -1,4 +1,4 @@
-"""The socket that tells a page which runs have changed, so that it asks again for what it shows."""
+"""The socket that sends a page the ids of runs that have changed, so that it reloads what it shows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def watch_routes(state: State) -> APIRouter:
         open_sockets.add(socket)
         try:
             await _tell(state, socket)
-        except (WebSocketDisconnect, RuntimeError):  # it was closed while something was said
+        except (WebSocketDisconnect, RuntimeError):  # it was closed during a send
             pass
         finally:
             open_sockets.discard(socket)
@@ -43,7 +43,7 @@ async def _tell(state: State, socket: WebSocket) -> None:
     try:
         while True:
             done, _ = await asyncio.wait([heard], timeout=EVERY_S)
-            if done:  # the page has left; it has nothing else to say
+            if done:  # normally a disconnect, as the page never sends anything; ignore other messages
                 if heard.result()["type"] == "websocket.disconnect":
                     return
                 heard = asyncio.ensure_future(socket.receive())
