@@ -5,9 +5,9 @@ import { clock, number } from "./words.js";
 /**
  * One axis of a chart.
  *
- * label, unit : its words.
+ * label, unit : texts beside the axis.
  * kind : "linear", "log" or "time" (s since 1970).
- * low, high : ends that are fixed; others follow the values.
+ * low, high : fixed ends; an end that is not given follows the values.
  * whole : ticks at whole numbers only.
  */
 export class Axis {
@@ -23,7 +23,7 @@ export class Axis {
     return this.unit ? `${this.label} (${this.unit})` : this.label;
   }
 
-  /** Whether a value has a place on this axis at all. */
+  /** Whether a value can be shown on this axis. */
   holds(value) {
     return value !== null && Number.isFinite(value) && (!this.isLog || value > 0);
   }
@@ -52,7 +52,7 @@ export class Axis {
     return this;
   }
 
-  /** Where a value is between `from` and `to`, units of the canvas. */
+  /** The place of a value between `from` and `to`, in units of the canvas. */
   place(value, from, to) {
     const at = this.isLog
       ? Math.log(value / this.low) / Math.log(this.high / this.low)
@@ -74,7 +74,7 @@ export class Axis {
 
   timeTicks(n) {
     const step = timeStep((this.high - this.low) / n);
-    // Round times are those of the clock on the wall.
+    // Round times are round in local time.
     const shift = 60 * new Date(1000 * this.low).getTimezoneOffset();
     const made = [];
     for (let i = Math.ceil((this.low - shift) / step); i * step + shift <= this.high; i++) {
@@ -85,7 +85,7 @@ export class Axis {
 
   logTicks(n) {
     const decades = Math.log10(this.high / this.low);
-    // Over less than a decade even steps read better.
+    // Over less than a decade, ticks at even steps are easier to read.
     if (decades < 1) return this.evenTicks(n);
     const made = [];
     const every = Math.max(1, Math.ceil(decades / (n + 1)));
@@ -110,7 +110,7 @@ export class Axis {
   }
 }
 
-// Ticks may be so much nearer than was asked for.
+// Ticks may be closer than asked for by this factor.
 const ABOUT = 0.85;
 
 function roundStep(rough, whole) {

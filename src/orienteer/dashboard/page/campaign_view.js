@@ -1,4 +1,4 @@
-// A beam time at a glance: samples, jobs, rules, and how its shots are spread.
+// A beam time at a glance: samples, jobs, rules, and histograms of its shots.
 
 import { statusChip } from "./chips.js";
 import { card, element, fill } from "./elements.js";
@@ -8,12 +8,12 @@ import { attempt } from "./session.js";
 import { ShotHistogram } from "./shots.js";
 import { ago, count, percent, short } from "./words.js";
 
-// The server tells of runs that change; a database changes without a word.
+// Ask regularly: the server announces changes of runs, but not of the database.
 const EVERY_s = 3;
 
 const HINTS = {
   samples: "Name the sample of a run: orienteer campaign add FILE RUN --sample NAME",
-  jobs: "A rule makes them, and a worker does them: orienteer campaign work FILE",
+  jobs: "A rule makes jobs, and a worker runs them: orienteer campaign work FILE",
   rules: "Make one: orienteer campaign rule FILE NAME --steps hits,reconstruct,report --out FOLDER",
 };
 
@@ -27,7 +27,7 @@ export class CampaignView {
     this.missing = element("p", { class: "missing", hidden: true });
     this.shots = new ShotHistogram();
     const [samples, shots] = [card("Samples"), card("Shots")];
-    // Their rows have many words.
+    // Wide, as their rows hold much text.
     const [jobs, rules] = [card("Jobs", { wide: true }), card("Rules", { wide: true })];
     Object.assign(this, { samples, jobs, rules });
     shots.body.append(this.shots.whole);
@@ -47,7 +47,7 @@ export class CampaignView {
       this.say(trouble.message);
       return;
     }
-    if (!this.whole.isConnected) return;  // somebody has gone on to another view
+    if (!this.whole.isConnected) return;  // another view is open by now
     this.missing.hidden = true;
     this.cards.hidden = false;
     const { samples = [], jobs = [], rules = [] } = told;
@@ -82,7 +82,7 @@ function sampleRow({ name, n_runs: nRuns, n_shots: nShots, n_hits: nHits }) {
   return [linked(name, { sample: name }), count(nRuns), count(nShots), count(nHits)];
 }
 
-/** A name that leads to the runs that fit. */
+/** A name that links to the runs that match. */
 const linked = (name, wanted) => element("a", { href: `#/?${new URLSearchParams(wanted)}` }, name);
 const jobRow = (job) => [linked(job.run, { search: job.run }), stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason];
 const ruleRow = ({ name, sample, steps, is_on: isOn }) => [

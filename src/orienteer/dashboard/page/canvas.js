@@ -1,5 +1,5 @@
-// A canvas that is as sharp as the screen, draws itself again when its size or the theme changes, and only then.
-// It is drawn in units that grow with the letters of the page: a projector and a phone need no other numbers.
+// A canvas with the resolution of the screen, which is redrawn only when its size, the theme or its content changes.
+// Its units grow with the font size of the page, so that the same numbers fit a projector and a phone.
 
 /** CSS pixels of a unit. */
 export const unit = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
@@ -9,8 +9,8 @@ export const unit = () => parseFloat(getComputedStyle(document.documentElement).
  *
  * draw(context, width, height) : draws everything, on an empty canvas; all in units.
  * height : units, or a function of the width.
- * label : what it shows, for those who do not see it.
- * Returns { canvas, redraw }; `redraw()` may be called often, it draws once a frame.
+ * label : what it shows, for screen readers.
+ * Returns { canvas, redraw }; `redraw()` may be called often; it draws at most once per frame of the screen.
  */
 export function sharpCanvas(draw, { height = 220, label = "", focusable = true } = {}) {
   const canvas = document.createElement("canvas");
@@ -48,7 +48,7 @@ export function sharpCanvas(draw, { height = 220, label = "", focusable = true }
   return { canvas, redraw };
 }
 
-/** Where a pointer is on an element, units from its upper left corner. */
+/** The position of a pointer on an element, in units from its upper left corner. */
 export function placeOf(event, on) {
   const box = on.getBoundingClientRect();
   return [(event.clientX - box.left) / unit(), (event.clientY - box.top) / unit()];

@@ -10,7 +10,7 @@ import { clock, number } from "./words.js";
 
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3], [12, 3], [4, 2]];
 
-/** Charts that show the same x: what one points at, all read out. */
+/** Charts with the same x axis: when one is pointed at, all show their values there. */
 export class Link {
   charts = new Set();
 
@@ -22,14 +22,14 @@ export class Link {
 /**
  * A chart of curves.
  *
- * x, y : what Axis takes.
- * curves : [{ name, x, y, unit, bars, joined, words }], lists of equal length with null where nothing is; `bars`
- *     is the width of steps that are filled from 0 up, `joined` draws across what is missing, `words(value)` is
+ * x, y : arguments of Axis.
+ * curves : [{ name, x, y, unit, bars, joined, words }], lists of equal length with null for missing values; `bars`
+ *     is the width of steps that are filled from 0 up, `joined` draws across missing values, `words(value)` is
  *     the read-out.
  * marks : [{ value, words }], horizontal lines such as a threshold.
- * tellsLast : whether the last value is told while nobody points at another; it means little on an axis of q.
- * hasCaption : whether the title stands above it, too.
- * also(x) : more words of the read-out, of a place on the x axis.
+ * tellsLast : whether the last value is shown while nobody points at another; it means little on an axis of q.
+ * hasCaption : whether the title is shown above the chart, too.
+ * also(x) : more text for the read-out at a place on the x axis.
  */
 export class Chart extends ReadOut {
   constructor({
@@ -57,7 +57,7 @@ export class Chart extends ReadOut {
     this.redraw();
   }
 
-  /** Point at a place of the x axis; null at none. */
+  /** Point at a place of the x axis; null ends pointing. */
   point(x) {
     this.pointed = x;
     this.tell();
@@ -95,7 +95,7 @@ export class Chart extends ReadOut {
     for (const { value, words } of this.marks) {
       const at = place.atY(value);
       line(context, place.left, at, place.right, at);
-      // The words stand on the side from which the curves stay away.
+      // The text is placed on the side that the curves leave free.
       const away = (y) => Math.min(...this.curves.map((one) => Math.abs(place.atY(y(one)) - at)));
       const isLeft = away((one) => firstOf(one.y)) > away((one) => lastOf(one.y));
       context.textAlign = isLeft ? "left" : "right";
@@ -118,12 +118,12 @@ export class Chart extends ReadOut {
         else context.moveTo(place.atX(one.x[i]), place.atY(value));
         drawn += 1;
       }
-      // Values that are only looked at now and then are joined; a gap of those that should be there is not.
+      // Values that exist only now and then are joined; a gap in values that should exist stays visible.
       isDown = holds || (isDown && one.joined);
     });
     context.stroke();
     context.setLineDash([]);
-    // Few values are points, and so is one alone; dots on dashes would only be muddled.
+    // Few values, or a single one, are drawn as points; but not on dashed lines, where dots would be confusing.
     if (drawn > 1 && (drawn > 40 || index % DASHES.length)) return;
     one.y.forEach((value, i) => {
       if (this.y.holds(value) && this.x.holds(one.x[i])) dot(context, place.atX(one.x[i]), place.atY(value), 2.5);
@@ -153,7 +153,7 @@ export class Chart extends ReadOut {
     });
   }
 
-  /** The read-out: values where it is pointed at, else the last ones; it is the legend, too. */
+  /** The read-out: values at the pointer, otherwise the last ones; it is also the legend. */
   tell() {
     const parts = this.curves.map((one, index) => {
       const i = this.pointed === null ? one.y.length - 1 : nearest(one, this.pointed, this.y);

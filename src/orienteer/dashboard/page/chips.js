@@ -1,4 +1,4 @@
-// Small words with a colour: states of runs, tags.
+// Small coloured labels: states of runs, tags.
 
 import { element } from "./elements.js";
 
@@ -6,7 +6,7 @@ const GOOD = ["working", "running", "finished", "converged", "done"];
 const BAD = ["failed", "damaged", "error", "lost"];
 const MOVING = ["working", "running"];
 
-/** The state of a run; the colour only repeats what the word says. */
+/** The state of a run; the colour only repeats the word. */
 export function statusChip(status) {
   const words = status || "unknown";
   const has = (list) => list.some((word) => words.includes(word));
@@ -14,7 +14,7 @@ export function statusChip(status) {
   return element("span", { class: `chip ${look}`, "data-status": words }, words);
 }
 
-/** A tag; `remove` makes it one that can be taken off. */
+/** A tag; with `remove` it has a button that removes it. */
 export function tagChip(tag, remove = null) {
   const label = `Remove the tag ${tag}`;
   const cross = remove && element("button", { type: "button", "aria-label": label, onclick: remove }, "×");

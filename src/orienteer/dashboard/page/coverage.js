@@ -1,4 +1,4 @@
-// From where the particle was seen: the beam in its own frame, on an equal-area map of the sphere.
+// Viewing directions: the beam in the frame of the particle, on an equal-area map of the sphere.
 
 import { placeOf, sharpCanvas } from "./canvas.js";
 import { element } from "./elements.js";
@@ -25,17 +25,17 @@ export class Coverage {
     this.told = null;
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), {
       height: (width) => Math.min(0.52 * width, 360),
-      label: "Directions of the beam in the particle",
+      label: "Directions of the beam in the frame of the particle",
     });
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" }, "");
-    const words = "directions of the beam in the particle, equal areas (1: even)";
+    const words = "directions of the beam in the frame of the particle, equal areas (1: even)";
     this.whole = element("figure", { class: "chart" }, element("figcaption", {}, words), canvas, this.readOut);
     canvas.addEventListener("pointermove", (event) => this.follow(event));
     canvas.addEventListener("pointerleave", () => this.summarise());
   }
 
-  /** told : longitudes, latitudes, counts over even coverage, n_frames; bands of equal area from south to north. */
+  /** told : longitudes, latitudes, counts relative to even coverage, n_frames; bands of equal area from the south. */
   show(told) {
     this.told = told;
     const { counts } = told;
@@ -75,7 +75,7 @@ export class Coverage {
         const shade = 3 * Math.min(255, Math.round((255 * counts[band * longitudes + cell]) / (this.mean * this.high)));
         context.fillStyle = context.strokeStyle = `rgb(${MAP[shade]},${MAP[shade + 1]},${MAP[shade + 2]})`;
         context.beginPath();
-        // The sides of a cell are curved: a few corners on each.
+        // The sides of a cell are curved, so each is drawn with a few corners.
         const sides = [];
         const between = (i) => Math.sin(Math.asin(low) + ((Math.asin(high) - Math.asin(low)) * i) / CORNERS);
         for (let i = 0; i <= CORNERS; i++) sides.push(at(between(i), east));

@@ -1,4 +1,4 @@
-// Questions to the person before anything is changed.
+// Dialogs that ask the user before anything is changed.
 
 import { element } from "./elements.js";
 
@@ -6,7 +6,7 @@ import { element } from "./elements.js";
  * Ask before doing something.
  *
  * words : what would happen.  action : the word on the button.
- * Returns whether it was agreed to; Escape and the other button are no.
+ * Returns whether the user agreed; Escape and the other button mean no.
  */
 export function confirm(words, action) {
   return opened((close) => [
@@ -15,7 +15,7 @@ export function confirm(words, action) {
   ]).then((answer) => answer === true);
 }
 
-/** Ask for a line of text (or several); null when it was not given. */
+/** Ask for a line of text (or several); null if it was cancelled. */
 export function ask(words, { action = "Save", many = false, most = 2000, suggestions = [] } = {}) {
   return opened((close) => {
     const id = "suggestions";

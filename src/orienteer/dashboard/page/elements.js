@@ -3,8 +3,8 @@
 /**
  * A new element.
  *
- * properties : what is set on it: "class", "data-…", "aria-…" and "role" become attributes, "on…" listeners, all
- *     others properties (so that `disabled: false` means what it says).  null leaves one out.
+ * properties : "class", "data-…", "aria-…" and "role" become attributes, "on…" listeners, all others properties
+ *     (so that `disabled: false` means what it says).  null leaves one out.
  * children : elements, or anything else as text; null and false are left out.
  */
 export function element(name, properties = {}, ...children) {
@@ -19,7 +19,7 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
-/** Put these children in the place of all that an element had. */
+/** Replace all children of an element by these. */
 export function fill(parent, ...children) {
   parent.replaceChildren(...shown(children));
   return parent;
@@ -32,7 +32,7 @@ function shown(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
-/** A titled part of a view: `card.body` is to be filled, `card.aside` stands at the right of the title. */
+/** A titled part of a view: `card.body` is to be filled, `card.aside` is to the right of the title. */
 export function card(title, { wide = false, name = "" } = {}) {
   const body = element("div", { class: "body" });
   const aside = element("div", { class: "aside" });
@@ -46,7 +46,7 @@ export function card(title, { wide = false, name = "" } = {}) {
   return { whole, body, aside, heading };
 }
 
-/** A button that says what it does; `act` may be asynchronous, and the button waits for it. */
+/** A button with a text; `act` may be asynchronous, and the button is disabled until it ends. */
 export function button(words, act, properties = {}) {
   const made = element("button", { type: "button", ...properties }, words);
   made.addEventListener("click", async () => {

@@ -1,4 +1,4 @@
-// Numbers in large letters, and tables of what a file says.
+// Large numbers, and tables of the contents of a file.
 
 import { element, fill } from "./elements.js";
 
@@ -21,7 +21,7 @@ export class BigNumbers {
   }
 }
 
-/** A table of names and values, of whatever depth: sections become headings. */
+/** A table of names and values of any depth: sections become headings. */
 export function facts(told, depth = 0) {
   const entries = Object.entries(told ?? {});
   const plain = entries.filter(([, value]) => !isSection(value));

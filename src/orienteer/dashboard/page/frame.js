@@ -1,4 +1,4 @@
-// The frame of a chart: axes, ticks, grid and labels around a place for the data.
+// The frame of a chart: axes, ticks, grid and labels around the area of the data.
 
 import { font } from "./canvas.js";
 import { colour } from "./palette.js";
@@ -7,7 +7,7 @@ import { colour } from "./palette.js";
  * Draw axes on a canvas.
  *
  * x, y : Axis, fitted.
- * Returns the place of the data: { left, right, top, bottom, atX, atY } in units of the canvas.
+ * Returns the area of the data: { left, right, top, bottom, atX, atY } in units of the canvas.
  */
 export function drawFrame(context, width, height, x, y) {
   const rows = y.ticks(Math.max(2, Math.floor(height / 48)));
@@ -49,7 +49,7 @@ export function drawFrame(context, width, height, x, y) {
   return place;
 }
 
-/** Ticks whose words have room beside each other: times with seconds want more of it. */
+/** Ticks whose labels fit beside each other: times with seconds need more room. */
 function xTicks(context, x, wide) {
   const fits = (room) => x.ticks(Math.max(2, Math.floor(wide / room)));
   const near = fits(60);

@@ -8,7 +8,7 @@ import { count } from "./words.js";
 
 const PAGE = 24;
 
-/** A table of frames, which comes by its columns, row by row. */
+/** The rows of a table of frames that is given by columns. */
 export function rowsOf({ event_id: ids, columns = {} }) {
   return ids.map((id, i) => {
     const frame = { event_id: id };
@@ -17,7 +17,7 @@ export function rowsOf({ event_id: ids, columns = {} }) {
   });
 }
 
-/** Frames of a run from any one on. */
+/** Browser of the frames of a run, which can begin at any frame. */
 export class FrameBrowser {
   constructor(run) {
     this.run = run;

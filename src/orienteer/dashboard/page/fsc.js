@@ -1,4 +1,4 @@
-// How alike two independent maps are, shell by shell.
+// Agreement of two independent maps, shell by shell.
 
 import { Chart } from "./chart.js";
 import { element, fill } from "./elements.js";

@@ -1,4 +1,4 @@
-// Frames as thumbnails: to look at, enlarge, note and leave out.
+// Frames as thumbnails, which can be enlarged, tagged, annotated and excluded.
 
 import { tagChip } from "./chips.js";
 import { ask, confirm, opened } from "./dialog.js";
@@ -9,14 +9,14 @@ import { attempt, session } from "./session.js";
 import { count, number } from "./words.js";
 
 const AT_ONCE = 4;
-// Pixels of all pictures that are kept: some hundred small ones, a dozen of a large detector.
+// Pixels of all cached pictures: some hundred small ones, or a dozen of a large detector.
 const KEPT = 1 << 24;
-// Numbers stand for kinds in files.
+// Names of the kinds by their numbers in files.
 const KINDS = ["unsure", "single", "multiple", "junk"];
 
 /** Thumbnails of frames of one run. */
 export class Gallery {
-  /** drawn() : is called when all pictures are there. */
+  /** drawn() : called when all pictures are drawn. */
   constructor(run, drawn = () => {}) {
     this.run = run;
     this.drawn = drawn;
@@ -83,7 +83,7 @@ export class Gallery {
     return made;
   }
 
-  /** One stop of the tab key for all of them; arrow keys go from frame to frame. */
+  /** The tab key stops once for all thumbnails; arrow keys move from frame to frame. */
   step(event) {
     const all = [...this.whole.querySelectorAll(".thumbnail")];
     const at = all.indexOf(document.activeElement);
@@ -120,7 +120,7 @@ export class Gallery {
     try {
       drawn(await this.picture(id));
     } catch {
-      // A frame that cannot be had stays empty; to click on it tells why.
+      // A frame that cannot be loaded stays empty; clicking on it shows why.
     }
     this.underway -= 1;
     this.goOn();
@@ -143,10 +143,10 @@ export class Gallery {
     return picture;
   }
 
-  /** One frame, large; arrow keys go on to its neighbours. */
+  /** One frame, enlarged; arrow keys go to its neighbours. */
   async enlarge(index) {
     let at = index;
-    // The thumbnails go on while this one is looked at.
+    // The thumbnails go on loading while this one is shown.
     const { frames } = this;
     const large = new Picture({ title: "Frame", unit: "photons" });
     const heading = element("h2", {});
@@ -215,11 +215,11 @@ export class Gallery {
     const index = this.frames.findIndex((one) => one.event_id === frame.event_id);
     if (!shown || index < 0) return;
     const made = this.thumbnail(frame, index);
-    made.tabIndex = shown.tabIndex;  // where the tab key stops, it goes on to stop
+    made.tabIndex = shown.tabIndex;  // keeps the stop of the tab key
     shown.replaceWith(made);
   }
 
-  /** Notes on frames are notes of the run that name the frame, so that the search finds them. */
+  /** A note on a frame is a note of the run that names the frame, so that the search finds it. */
   async note(frame) {
     const text = await ask(`Note about frame ${frame.event_id}`, { most: 1000 });
     if (text) await attempt(() => post(`/api/runs/${this.run}/note`, { text: `Frame ${frame.event_id}: ${text}` }));

@@ -11,8 +11,8 @@ import { count, moment, number } from "./words.js";
 /**
  * A stacked histogram.
  *
- * x : what Axis takes.
- * y : what is counted.
+ * x : arguments of Axis.
+ * y : name of what is counted.
  */
 export class Histogram extends ReadOut {
   constructor({ title, x = {}, y = "shots", height = 220, empty = "nothing yet", hasCaption = true }) {
@@ -29,7 +29,7 @@ export class Histogram extends ReadOut {
    */
   show(edges, kinds) {
     const whole = kinds.filter((kind) => kind.counts.length === edges.length - 1);
-    // Bins beyond all that was seen say nothing, but for one on either side.
+    // Leave out empty bins at both ends, except one on either side.
     const isThere = edges.slice(1).map((_, i) => whole.some((kind) => kind.counts[i] > 0));
     const first = Math.max(0, isThere.indexOf(true) - 1);
     const last = Math.min(isThere.length, isThere.lastIndexOf(true) + 2);
@@ -43,7 +43,7 @@ export class Histogram extends ReadOut {
     this.redraw();
   }
 
-  /** Counts by their logarithm, so that a few are seen beside many; parts of a stack then mean little. */
+  /** Show counts on a logarithmic scale, so that small ones are visible; parts of a stack then mean little. */
   setLog(isLog) {
     const kind = isLog ? { kind: "log", low: 0.5 } : { low: 0, whole: true };
     this.y = new Axis({ label: this.counted, ...kind });

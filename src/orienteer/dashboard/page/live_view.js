@@ -1,4 +1,4 @@
-// What the instrument sees now: counters, hit rate, sizes, powder, hits, and the map that grows from them.
+// A live run: counters, hit rate, sizes, powder, hits, and the map that grows from them.
 
 import { Chart } from "./chart.js";
 import { statusChip } from "./chips.js";
@@ -17,7 +17,7 @@ import { attempt, learn } from "./session.js";
 import { VolumeView } from "./volume_view.js";
 import { count, percent, short, span, withUnit } from "./words.js";
 
-// Whoever turns a knob looks at the last minute; whoever comes in the morning, at the whole night.
+// The last minute shows the effect of an adjustment; the longer spans show what happened overnight.
 const SPANS = [["hit_rate", "whole run, by minute"], ["last_minute", "last minute, by second"]];
 const MINUTE_s = 60;
 const COUNTERS = ["received", "filtered", "dropped", "processed"];
@@ -48,7 +48,7 @@ export class LiveView {
       title: "size of the hits", hasCaption: false, x: { label: "diameter", unit: "Å", kind: "log" }, y: "hits",
     });
     this.powder = new Picture({ title: "Powder", unit: "photons" });
-    // Hits may come faster than their pictures: those that are shown are drawn first, and then newer ones.
+    // Hits may come faster than their pictures: finish drawing those on the page before showing newer ones.
     this.gallery = new Gallery(run, () => this.isBehind && this.refresh());
     this.isBehind = false;
     this.whole = this.layOut();
@@ -57,12 +57,12 @@ export class LiveView {
   layOut() {
     this.powderOf = "hits";
     this.rateOf = "hit_rate";
-    const spans = choice("Hit rate of which time", SPANS, "hit_rate", (of) => {
+    const spans = choice("Time span of the hit rate", SPANS, "hit_rate", (of) => {
       this.rateOf = of;
       this.refresh();
     });
     const sums = [["hits", "sum of the hits"], ["background", "mean without particle"]];
-    const which = choice("Sum of which shots", sums, "hits", (of) => {
+    const which = choice("Shots of the powder sum", sums, "hits", (of) => {
       this.powderOf = of;
       this.refresh();
     });
@@ -93,7 +93,7 @@ export class LiveView {
 
   async load() {
     const [told, live] = await Promise.all([getJson(`/api/runs/${this.run}`), getJson(`/api/live/${this.run}`)]);
-    if (!this.whole.isConnected) return;  // somebody has gone on to another view
+    if (!this.whole.isConnected) return;  // another view is open by now
     learn(told);
     document.title = `${told.name} · Orienteer`;
     this.name.textContent = told.name;
@@ -121,7 +121,7 @@ export class LiveView {
       { words: "single particles", value: short(kinds.single), more: singles },
       { words: "frames per second", value: short(now.frames_per_s), more: "" },
       { words: "hits per second", value: withUnit(now.hits_per_s, ""), more: "" },
-      // How late the last frame was means nothing when none comes any more.
+      // The latency of the last frame means nothing when no frames come any more.
       { words: "behind the detector", value: span(now.frames_per_s ? now.latency_s : null), more: "" },
     ]);
   }
@@ -137,7 +137,7 @@ export class LiveView {
     this.sizes.show(edges, named.length ? named : [{ name: "hits", colour: "curve-1", counts }]);
   }
 
-  /** The newest hits, with what was found out about them where that can be had. */
+  /** The newest hits, with the results of their analysis if these are available. */
   async showHits({ recent_hits: ids = [], hits = 0 }, { excluded = [], frame_tags: tags = {} }) {
     const isNew = ids.length > 0 && ids[0] !== this.hits[0]?.event_id;
     this.isBehind = isNew && this.gallery.isDrawing;
@@ -146,7 +146,7 @@ export class LiveView {
       const known = new Map();
       await getJson(`/api/runs/${this.run}/frames`, asked)
         .then((told) => rowsOf(told).forEach((frame) => known.set(frame.event_id, frame)))
-        .catch(() => null);  // without it they are pictures with a number
+        .catch(() => null);  // without it, show only pictures and ids
       this.hits = ids.map((id) => known.get(id) ?? { event_id: id });
     }
     this.gallery.show(this.hits, excluded, tags);
@@ -161,7 +161,7 @@ export class LiveView {
     }
   }
 
-  /** The map is a sentence until its first round, and grows from then on. */
+  /** The map; until its first round, a sentence in its place. */
   async showMap(told) {
     if (!told.map) return;
     const described = await getJson(`/api/runs/${told.map}`);
@@ -185,7 +185,7 @@ export class LiveView {
     const words = element("p", { class: "quiet" });
     place.aside.append(element("a", { href: `#/run/${id}` }, "all about it"));
     place.body.append(words);
-    // Below what is looked at first, rates and sizes.
+    // Below rates and sizes, which people look at first.
     this.cards.children[1].after(place.whole);
     return { id, words, body: place.body, aside: place.aside, volume: null, curves: null };
   }
@@ -200,7 +200,7 @@ export class LiveView {
   }
 }
 
-/** The newest live run, for those who only say "live". */
+/** The newest live run, for the address #/live. */
 export class LiveChoice {
   constructor() {
     this.title = "Live";

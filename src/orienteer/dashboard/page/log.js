@@ -5,7 +5,7 @@ import { getJson, oneAtATime } from "./server.js";
 
 const MOST_CHARACTERS = 400000;
 
-/** The log of a run; it follows its end as long as the end is in sight. */
+/** The log of a run; it scrolls with new lines as long as the end is visible. */
 export class Log {
   constructor(run) {
     this.run = run;
@@ -17,11 +17,11 @@ export class Log {
   }
 
   async load() {
-    // What has grown by much comes in several answers.
+    // A log that has grown much comes in several answers.
     for (let i = 0; i < 16; i++) {
       const told = await getJson(`/api/runs/${this.run}/log`, { after: this.next, file: this.file });
       const isNew = told.next !== this.next || told.file !== this.file;
-      // Another log is the newest now, or this one was begun again.
+      // Another log is the newest now, or this one has been started again.
       if (told.next < this.next || told.file !== this.file) this.text = "";
       this.next = told.next;
       this.file = told.file;

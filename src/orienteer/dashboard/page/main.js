@@ -1,4 +1,4 @@
-// The page: which view the address asks for, and what to do when the server tells of changes.
+// The page: opens the view that the address asks for, and refreshes it when the server announces changes.
 
 import { CampaignView } from "./campaign_view.js";
 import { fill } from "./elements.js";
@@ -12,7 +12,7 @@ import { watch } from "./watch.js";
 const content = document.getElementById("content");
 const connection = document.getElementById("connection");
 let view = null;
-// Changes while nobody looks are looked up once, when somebody does.
+// Changes while the page is hidden are loaded once, when it becomes visible.
 let missed = false;
 
 /** The view that an address such as #/run/0123 asks for. */
@@ -26,7 +26,7 @@ function viewOf(hash) {
 }
 
 function show() {
-  // The link that skips to the content is no address of a view.
+  // The link that skips to the content is not the address of a view.
   if (location.hash === "#content") return;
   view?.close();
   tellTrouble("");

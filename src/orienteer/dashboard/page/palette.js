@@ -1,6 +1,6 @@
-// Colours: one set for curves that all eyes tell apart, one scale for maps, and those of the page.
+// Colours: a set for curves that colour-blind people can distinguish, scales for maps, and those of the page.
 
-/** The colour behind a name of the style sheet, such as "ink" or "curve-2", in the theme of the moment. */
+/** The colour of a name of the style sheet, such as "ink" or "curve-2", in the current theme. */
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim() || "#888";
 }
@@ -8,10 +8,10 @@ export function colour(name) {
 /** The colour of the i-th curve; there are six. */
 export const curve = (index) => colour(`curve-${1 + (index % 6)}`);
 
-/** What the kinds of hits are drawn in, the same everywhere. */
+/** Colours of the kinds of hits, the same everywhere. */
 export const KIND_COLOURS = { single: "curve-1", multiple: "curve-2", junk: "curve-5", unsure: "curve-6" };
 
-// From dark blue over green to yellow: lightness rises evenly, so that it reads in grey and to all eyes.
+// From dark blue over green to yellow; lightness rises evenly, so that it works in grey and for colour-blind people.
 const STOPS = [
   [68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141],
   [39, 173, 129], [92, 200, 99], [170, 220, 50], [253, 231, 37],
@@ -43,13 +43,13 @@ export const GREY = table([[250, 250, 250], [120, 120, 125], [10, 10, 15]]);
 const ORDER = ["auto", "light", "dark"];
 const SIGNS = { auto: "◐ auto", light: "☀ light", dark: "☾ dark" };
 
-/** Let a button go through the themes; what was chosen last is kept in this browser.  Canvases hear "theme". */
+/** Let a button go through the themes; this browser keeps the choice.  Canvases listen for the event "theme". */
 export function themeButton(button) {
   let chosen = "auto";
   try {
     chosen = localStorage.getItem("theme") ?? "auto";
   } catch {
-    // A browser may forbid storage; the choice then lasts as long as the page.
+    // A browser may forbid storage; then the choice lasts as long as the page is open.
   }
   function apply() {
     if (!ORDER.includes(chosen)) chosen = "auto";

@@ -10,8 +10,8 @@ import { number } from "./words.js";
  * The pixels of an image, one for each value.
  *
  * values : rows * columns numbers, row after row; those that are not finite stay transparent.
- * low, high : what the ends of the colour table mean.
- * isLog : colours by the logarithm of values + 1.
+ * low, high : values at the ends of the colour table.
+ * isLog : colours follow the logarithm of values + 1.
  * Returns a small canvas, to be drawn at any size.
  */
 export function paint(values, rows, columns, { low, high, isLog = false, table = MAP }) {
@@ -34,7 +34,7 @@ export function paint(values, rows, columns, { low, high, isLog = false, table =
   return canvas;
 }
 
-/** The smallest and the `share`-quantile of the finite values: single hot pixels do not make the rest dark. */
+/** The smallest and the `share`-quantile of the finite values, so that hot pixels do not make the rest dark. */
 export function rangeOf(values, share = 0.999) {
   const step = Math.max(1, Math.floor(values.length / 50000));
   const some = [];
@@ -45,7 +45,7 @@ export function rangeOf(values, share = 0.999) {
   return [some[0], high > some[0] ? high : some[some.length - 1] > some[0] ? some[some.length - 1] : some[0] + 1];
 }
 
-/** The same image with its rows from the top down; those of a detector go from the lowest y up. */
+/** The same image with its rows from the top down; rows of a detector go from the lowest y up. */
 export function upright(values, rows, columns) {
   const turned = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row++) {
@@ -54,7 +54,7 @@ export function upright(values, rows, columns) {
   return turned;
 }
 
-/** An image that tells the value under the pointer. */
+/** An image that shows the value under the pointer. */
 export class Picture {
   constructor({ title, unit = "", height = null, empty = "nothing yet" }) {
     Object.assign(this, { title, unit, empty, values: null, isLog: true, at: null });
@@ -81,7 +81,7 @@ export class Picture {
     if (!this.values) return;
     const [low, high] = this.range;
     this.painted = paint(this.values, this.rows, this.columns, { low, high, isLog: this.isLog });
-    // Whoever points at a pixel goes on reading it while the image grows.
+    // Keep showing the pixel under the pointer when the image is updated.
     this.tell(this.at);
     this.redraw();
   }

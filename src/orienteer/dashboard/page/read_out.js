@@ -1,13 +1,13 @@
-// A drawing with words under it that follow the pointer or the arrow keys: what charts and histograms share.
+// A drawing with a read-out below it that follows pointer and arrow keys; the base of charts and histograms.
 
 import { sharpCanvas } from "./canvas.js";
 import { element } from "./elements.js";
 
 /**
- * A figure with its canvas and its read-out; `whole` is what stands on the page.
+ * A figure with its canvas and its read-out; `whole` is the element for the page.
  *
- * A kind of figure has draw(context, width, height), follow(event) for the pointer, step(event) for the keys, and
- * point(x), which null ends.
+ * A subclass has draw(context, width, height), follow(event) for the pointer, step(event) for the keys, and
+ * point(x); null ends pointing.
  */
 export class ReadOut {
   constructor({ title, height, hasCaption }) {
@@ -25,7 +25,7 @@ export class ReadOut {
     canvas.addEventListener("keydown", (event) => this.step(event));
   }
 
-  /** Nobody points at it any more. */
+  /** End pointing. */
   leave() {
     this.point(null);
   }

@@ -1,4 +1,4 @@
-// What may be done to a run: start, stop, tag, note.  Each is asked about first where it cannot be taken back.
+// Actions on a run: start, stop, tag, note.  Actions that cannot be undone ask for confirmation first.
 
 import { tagChip } from "./chips.js";
 import { ask, confirm } from "./dialog.js";
@@ -13,12 +13,12 @@ export class RunActions {
   constructor(run, done) {
     this.run = run;
     this.done = done;
-    this.start = button("Start", () => this.go("start", "Start this run again, where it stopped?", "Start"));
+    this.start = button("Start", () => this.go("start", "Continue this run where it stopped?", "Start"));
     const stopWords = "Stop this run? It writes a checkpoint and can be started again.";
     this.stop = button("Stop", () => this.go("stop", stopWords, "Stop"));
     this.tag = button("Tag", () => this.addTag());
     this.note = button("Note", () => this.addNote());
-    // Until it is known what may be done, nothing is offered.
+    // No buttons until it is known which actions are allowed.
     for (const one of [this.start, this.stop, this.tag, this.note]) one.disabled = true;
     this.tags = element("span", { class: "tags" });
     this.notes = element("div", { class: "notes" });

@@ -5,11 +5,11 @@ import { element } from "./elements.js";
 import { getJson, oneAtATime } from "./server.js";
 import { number } from "./words.js";
 
-// Where both halves choose the same pose of the grid the angle is 0 but for digits.
+// If both halves choose the same pose of the grid, the angle is 0 up to rounding.
 const SMALLEST_deg = 0.01;
 const x = { label: "iteration", whole: true };
 
-/** Likelihood, sentinels, resolution and what else the steps of a run tell. */
+/** Likelihood, sentinels, resolution and other numbers of the steps of a run. */
 export class RunCurves {
   constructor(run) {
     this.run = run;
@@ -39,7 +39,7 @@ export class RunCurves {
   async load() {
     const held = this.columns.iteration.at(-1) ?? 0;
     let told = await getJson(`/api/runs/${this.run}/steps`, { after: held });
-    // A run that has gone back to a checkpoint counts from there again.
+    // A run that has gone back to a checkpoint repeats the iterations after it.
     if (held && (told.last?.iteration ?? 0) < held) {
       this.columns = { iteration: [] };
       told = await getJson(`/api/runs/${this.run}/steps`, { after: 0 });
@@ -78,7 +78,7 @@ export class RunCurves {
   }
 }
 
-/** An angle in degrees, as far as it means something. */
+/** An angle in degrees, without digits that mean nothing. */
 export function angleWords(angle_deg) {
   return angle_deg !== null && angle_deg !== undefined && angle_deg <= SMALLEST_deg ? "< 0.01" : number(angle_deg, 3);
 }

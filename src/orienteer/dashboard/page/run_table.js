@@ -11,7 +11,7 @@ const COLUMNS = [
   ["name", "run"], ["kind", "kind"], ["status", "state"], ["sample", "sample"], ["iteration", "iteration"],
   ["resolution_A", "resolution"], ["n_frames", "frames"], ["hit_rate", "hit rate"], ["modified", "changed"],
 ];
-// What is best or newest first when it is asked for.
+// Columns that are first sorted in descending order: the best or newest comes first.
 const FALLING = ["modified", "iteration", "n_frames", "hit_rate"];
 
 /** The view of all runs; `parameters` come from the address. */
@@ -44,7 +44,7 @@ export class RunTable {
   }
 
   want(changes) {
-    if (!this.whole.isConnected) return null;  // typed, and gone on to another view
+    if (!this.whole.isConnected) return null;  // another view was opened after typing
     Object.assign(this.wanted, changes);
     const given = Object.entries(this.wanted).filter(([, value]) => value && value !== "-modified");
     const query = new URLSearchParams(given).toString();
@@ -80,7 +80,7 @@ export class RunTable {
     if (focused) this.rows.querySelector(`tr[data-run="${CSS.escape(focused)}"] a`)?.focus();
     if (!runs.length) {
       const isFiltered = search || tag || sample;
-      const words = isFiltered ? "No run fits. Ask for less." : "There is no run yet in the folders of this server.";
+      const words = isFiltered ? "No run matches. Remove a filter." : "There is no run yet in the folders of this server.";
       fill(this.rows, element("tr", {}, element("td", { colSpan: COLUMNS.length, class: "quiet" }, words)));
     }
     this.drawPager(total, offset);
@@ -133,7 +133,7 @@ export class RunTable {
 }
 
 function row(run) {
-  // Of a run whose folder is elsewhere only the database can tell.
+  // A run whose folder is elsewhere is known only from the database.
   const to = run.kind === "live" && run.status !== "elsewhere" ? `#/live/${run.id}` : `#/run/${run.id}`;
   const cells = {
     name: element("td", {}, element("a", { href: to }, run.name), ...(run.tags ?? []).map((tag) => tagChip(tag))),
@@ -157,11 +157,11 @@ function row(run) {
 
 const numeric = (words) => element("td", { class: "number" }, words);
 
-// What independent halves have shown counts; what the halves of the run itself say stands for it till then.
+// The resolution shown by independent halves; before a validation, that of the run's own halves is shown instead.
 function resolution(run) {
   if (run.resolution_A) return numeric(`${number(run.resolution_A)} Å`);
   if (!run.agrees_to_A) return numeric("");
   const cell = numeric(`(${number(run.agrees_to_A)} Å)`);
-  cell.title = "to which the halves of the run agree; not validated";
+  cell.title = "resolution to which the halves of the run agree; not validated";
   return cell;
 }

@@ -1,4 +1,4 @@
-// Everything about one run: how it stands, its map, its curves, and how far to trust it.
+// Everything about one run: its state, its map, its curves, and how far to trust it.
 
 import { statusChip } from "./chips.js";
 import { Coverage } from "./coverage.js";
@@ -16,7 +16,7 @@ import { VolumeView } from "./volume_view.js";
 import { WeatherMap } from "./weather.js";
 import { count, MISSING, number, span, withUnit } from "./words.js";
 
-/** The view of one run.  Parts that the run does not have yet appear when it has them. */
+/** The view of one run.  Parts that do not exist yet appear as soon as they do. */
 export class RunView {
   constructor(run) {
     this.run = run;
@@ -38,7 +38,7 @@ export class RunView {
 
   async load() {
     const told = await getJson(`/api/runs/${this.run}`);
-    if (!this.whole.isConnected) return;  // somebody has gone on to another view
+    if (!this.whole.isConnected) return;  // another view is open by now
     learn(told);
     this.title = told.name;
     document.title = `${told.name} · Orienteer`;
@@ -48,7 +48,7 @@ export class RunView {
     this.actions.show(told);
     const has = told.has ?? {};
     this.offerParts(told, has);
-    // One part that cannot be had says so in its place and leaves the others alone.
+    // A part that cannot be loaded shows its error in its place; the others are not affected.
     await Promise.all([...this.parts.values()].map((part) => this.update(part)));
     this.showNumbers(told);
   }
@@ -63,7 +63,7 @@ export class RunView {
     }
   }
 
-  /** Add the parts that the run has by now; those that are there stay as they are. */
+  /** Add the parts that the run has by now; parts that are shown already stay as they are. */
   offerParts(told, has) {
     const hasVolume = has.volume || has.density || has.density_loop;
     this.part("map", "Map", hasVolume, true, () => new VolumeView(this.run), (view, { aside }) => {
@@ -122,7 +122,7 @@ export class RunView {
     this.parts.set(name, { made, refresh, trouble });
   }
 
-  /** A part that is asked for only when it is opened. */
+  /** A part that is loaded only when it is opened. */
   folded(name, title, isThere, make, load) {
     if (!isThere || this.parts.has(name)) return;
     const made = make();

@@ -1,6 +1,6 @@
-// What the page asks of the server: JSON, arrays of bytes, and requests that change something.
+// Requests to the server: for JSON, for arrays of bytes, and to change something.
 
-/** An answer that was no: `message` is the sentence of the server. */
+/** A refused request: `message` is the sentence of the server. */
 export class Refusal extends Error {
   constructor(message, status) {
     super(message);
@@ -22,13 +22,13 @@ async function asked(path, options = {}) {
     const told = await answer.json();
     words = [told.error, told.hint].filter(Boolean).join(" ");
   } catch {
-    // Whatever stands between the page and the server may answer in its own way.
+    // A proxy between the page and the server may answer with something else than JSON.
   }
   if (answer.status === 401) words = "This browser has no token. Open the address that orienteer serve has printed.";
   throw new Refusal(words || `The server answers ${answer.status}.`, answer.status);
 }
 
-/** A path with parameters; those that are empty are left out. */
+/** A path with parameters; empty ones are left out. */
 export function address(path, parameters = {}) {
   const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   const query = new URLSearchParams(given).toString();
@@ -40,7 +40,7 @@ export async function getJson(path, parameters = {}, signal = undefined) {
 }
 
 /**
- * An array of bytes and what its headers tell.
+ * An array of bytes and the facts in its headers.
  *
  * Returns { bytes, shape, low, high, voxel, unit, isLog }: `shape` numbers; `unit` that of the voxel; others null if
  * they are not told.
@@ -61,7 +61,7 @@ export async function getArray(path, parameters = {}, signal = undefined) {
 // Headers are ASCII.
 const inSymbols = (unit) => unit.replace(/\bA\b/g, "Å").replace(/\^3/g, "³");
 
-/** Change something.  The header keeps other sites from doing it in the name of this browser. */
+/** Change something.  Other sites cannot send this header, so they cannot make changes through this browser. */
 export async function post(path, body = {}) {
   const answer = await asked(path, {
     method: "POST",
@@ -74,7 +74,7 @@ export async function post(path, body = {}) {
 /**
  * Run `act` now, and once more if asked again meanwhile; never twice at a time.
  *
- * Answers that are slower than the changes that ask for them then do not pile up.
+ * So requests do not pile up when changes come faster than answers.
  */
 export function oneAtATime(act) {
   let running = null;

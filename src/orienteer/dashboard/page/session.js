@@ -1,10 +1,10 @@
-// What holds for the whole page: whether anything may be changed here, and how troubles are told.
+// State of the whole page: whether changes are allowed, and how errors are shown.
 
 import { fill } from "./elements.js";
 
 export const session = { isReadOnly: false, hasCampaign: false, tags: [], samples: [] };
 
-/** Take over what the server says about itself beside its list of runs. */
+/** Store the facts about the server that come with its list of runs. */
 export function learn(told) {
   const isReadOnly = told.is_read_only ?? told.read_only;
   if (isReadOnly !== undefined) session.isReadOnly = Boolean(isReadOnly);
@@ -14,7 +14,7 @@ export function learn(told) {
   document.getElementById("read-only").hidden = !session.isReadOnly;
 }
 
-/** Do something and tell its trouble at the top of the page; returns whether it went well. */
+/** Do something, and show an error at the top of the page; returns whether it succeeded. */
 export async function attempt(act) {
   try {
     await act();
@@ -26,7 +26,7 @@ export async function attempt(act) {
   }
 }
 
-/** Say what is wrong; nothing when it is empty. */
+/** Show what is wrong; an empty text shows nothing. */
 export function tellTrouble(words) {
   const place = document.getElementById("trouble");
   fill(place, words);

@@ -1,4 +1,4 @@
-// How the shots in the database of a campaign are spread over one of their columns.
+// A histogram of one column of the shots in the database of a campaign.
 
 import { Axis } from "./axis.js";
 import { choice, element, setOptions } from "./elements.js";
@@ -14,7 +14,7 @@ export class ShotHistogram {
     this.run = run;
     this.column = "photons";
     this.shown = "";
-    this.columns = choice("Which column of the shots", [["photons", "photons"]], "photons", (column) => {
+    this.columns = choice("Column of the shots", [["photons", "photons"]], "photons", (column) => {
       this.column = column;
       this.load();
     });
@@ -25,7 +25,7 @@ export class ShotHistogram {
     this.whole = element("div", {}, this.histogram.whole);
   }
 
-  /** names : the columns that can be asked for; state : anything that changes when shots are added. */
+  /** names : the columns to choose from; state : any value that changes when shots are added. */
   async refresh(names, state) {
     setOptions(this.columns, names.map((name) => [name, titled(name).label]), this.column);
     this.column = this.columns.value;
@@ -49,7 +49,7 @@ export class ShotHistogram {
   }
 }
 
-/** Label and unit of a column, which has its unit at the end of its name. */
+/** Label and unit of a column; its name ends with the unit. */
 function titled(column) {
   if (column === "time_s" || column === "received_s") return { label: column === "time_s" ? "time" : "received", kind: "time" };
   const [, name, unit = ""] = column.match(/^(.*?)(?:_(A|s|J|eV|m|V))?$/);

@@ -1,4 +1,4 @@
-// Three planes through a volume that meet in one point: to move it in one moves it in all.
+// Three planes through a volume that meet in one point; moving the point in one plane moves it in all.
 
 import { placeOf, sharpCanvas, unit } from "./canvas.js";
 import { element } from "./elements.js";
@@ -9,7 +9,7 @@ import { number } from "./words.js";
 
 const NAMES = ["x", "y", "z"];
 
-/** Planes that stand on z, y and x. */
+/** Planes perpendicular to z, y and x. */
 export class Slices {
   constructor() {
     this.volume = null;
@@ -21,7 +21,7 @@ export class Slices {
     this.whole = element("div", { class: "planes" }, ...figures, this.readOut);
   }
 
-  /** Show another volume; the point stays where it is in space. */
+  /** Show another volume; the point stays at its place in space. */
   show(volume) {
     const scale = this.point && this.volume ? volume.n / this.volume.n : null;
     const middle = Math.floor(volume.n / 2);
@@ -58,7 +58,7 @@ export class Slices {
     const panel = { axis, words, painted: null };
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(panel, right, up, ...args), {
       height: (width) => width,
-      label: `Plane through the volume that stands on ${NAMES[axis]}; arrow keys move the cross-hair`,
+      label: `Plane through the volume, perpendicular to ${NAMES[axis]}; arrow keys move the cross-hair`,
     });
     Object.assign(panel, { canvas, redraw });
     const follow = (event) => {
@@ -100,7 +100,7 @@ export class Slices {
     const y = height - ((this.point[up] + 0.5) / n) * height;
     context.strokeStyle = colour("cross-hair");
     context.lineWidth = 1;
-    // Open in the middle, so that what it points at is seen.
+    // The cross-hair is open in the middle, so that the voxel itself is visible.
     const gap = 7;
     line(context, 0, y, x - gap, y);
     line(context, x + gap, y, width, y);

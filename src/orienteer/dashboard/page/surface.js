@@ -6,7 +6,7 @@ import { FRAGMENT, VERTEX } from "./surface_shader.js";
 
 const START = [[0.83, 0.28, -0.48], [0, 0.86, 0.5], [0.55, -0.42, 0.72]];
 
-/** Draws a volume on a canvas; `Surface.on(canvas)` is null where the browser has no WebGL2. */
+/** Draws a volume on a canvas; `Surface.on(canvas)` is null if the browser has no WebGL2. */
 export class Surface {
   static on(canvas) {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: true, premultipliedAlpha: true });
@@ -49,7 +49,7 @@ export class Surface {
     for (const which of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) set(which, gl.LINEAR);
   }
 
-  /** Show another volume from the same side. */
+  /** Show another volume from the same direction. */
   show(volume) {
     const { gl } = this;
     this.volume = volume;
@@ -57,7 +57,7 @@ export class Surface {
     this.redraw();
   }
 
-  /** level : byte.  cut : share of the cube that is left away on the side of the eye, 0 to 1. */
+  /** level : byte.  cut : share of the cube that is cut away on the side of the viewer, 0 to 1. */
   set(level, cut) {
     this.level = level;
     this.cut = cut > 0 ? -1.75 + 3.5 * cut : -2;
@@ -76,7 +76,7 @@ export class Surface {
   draw() {
     const { gl, canvas, volume } = this;
     if (!volume || !canvas.clientWidth || gl.isContextLost()) return;
-    // More than 1.5 pixels of the canvas for one of CSS cost much and show little on a shaded surface.
+    // More than 1.5 canvas pixels per CSS pixel cost much, and show little more on a shaded surface.
     const scale = Math.min(window.devicePixelRatio || 1, 1.5);
     canvas.width = Math.round(canvas.clientWidth * scale);
     canvas.height = Math.round(canvas.clientHeight * scale);
@@ -100,7 +100,7 @@ export class Surface {
     return (length * this.zoom * Math.min(this.canvas.clientWidth, this.canvas.clientHeight)) / 2.5;
   }
 
-  /** Turn by angles (radians) to the right and downwards, as the eye sees it. */
+  /** Turn by angles (radians) to the right and downwards, as seen by the viewer. */
   turn(right, down) {
     const [x, y, z] = this.axes;
     const [c, s, d, u] = [Math.cos(right), Math.sin(right), Math.cos(down), Math.sin(down)];
@@ -110,7 +110,7 @@ export class Surface {
     this.redraw();
   }
 
-  /** Choose the zoom so that what reaches so far (in half edges of the cube) fills most of the canvas. */
+  /** Choose the zoom so that a body of this radius (in half edges of the cube) fills most of the canvas. */
   fit(reach) {
     this.firstZoom = this.zoom = Math.min(5, Math.max(0.8, 1 / Math.max(reach, 0.01)));
     this.redraw();
@@ -143,7 +143,7 @@ export class Surface {
     for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (held = null));
     canvas.addEventListener("dblclick", () => this.reset());
     canvas.addEventListener("wheel", (event) => {
-      // The page scrolls under the pointer until somebody has taken hold of the surface.
+      // The wheel scrolls the page until the user has clicked on the surface.
       if (document.activeElement !== canvas && !event.ctrlKey) return;
       event.preventDefault();
       this.magnify(Math.exp(-event.deltaY / 500));
@@ -159,7 +159,7 @@ export class Surface {
     });
   }
 
-  /** Give the GPU back what it holds; a browser lends only a few of these. */
+  /** Free the WebGL context, as a browser allows only a few of them. */
   close() {
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }

@@ -7,8 +7,8 @@ void main() {
 }`;
 
 /**
- * The cube reaches from -1 to 1 along x, y and z; rays are parallel, so that lengths can be read off.  What is
- * nearer to the eye than `cut` is left away, and where that opens the inside, its values are drawn in `face`.
+ * The cube reaches from -1 to 1 along x, y and z; rays are parallel, so that lengths can be measured on the screen.
+ * Everything nearer to the eye than `cut` is cut away; values inside, where the cut opens them, are drawn in `face`.
  */
 export const FRAGMENT = `#version 300 es
 precision highp float;

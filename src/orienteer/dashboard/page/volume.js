@@ -13,7 +13,7 @@ export class Volume {
     Object.assign(this, { bytes, n, low, high, voxel, unit, isLog });
   }
 
-  /** What a byte stands for. */
+  /** The value of a byte. */
   value(byte) {
     const value = this.low + (byte / 255) * (this.high - this.low);
     return this.isLog ? 10 ** value : value;
@@ -25,7 +25,7 @@ export class Volume {
   }
 
   /**
-   * The plane through a voxel that stands on an axis (0: x, 1: y, 2: z).
+   * The plane through a voxel, perpendicular to an axis (0: x, 1: y, 2: z).
    *
    * Returns n * n bytes, row after row; the first of the other two axes runs to the right, the second upwards.
    */
@@ -42,7 +42,7 @@ export class Volume {
     return plane;
   }
 
-  /** How far from the centre there is something as bright as a byte, in half edges: 1 is the middle of a face. */
+  /** The largest distance of voxels at or above a byte from the centre, in half edges: 1 is the middle of a face. */
   reach(byte) {
     const { n, bytes } = this;
     const middle = Math.floor(n / 2);
@@ -55,7 +55,7 @@ export class Volume {
     return Math.sqrt(farthest) / (n / 2);
   }
 
-  /** The byte at which a surface first shows something. */
+  /** The level (byte) at which a surface is first shown. */
   firstLevel() {
     const counts = new Float64Array(256);
     for (const byte of this.bytes) counts[byte] += 1;
@@ -63,15 +63,15 @@ export class Volume {
   }
 
   /**
-   * The byte that a fifth of what was measured reaches: of an intensity, speckles are in it and the noise far out is
-   * not.  What was not measured is as dark as the darkest.
+   * The byte that a fifth of the measured voxels reach: for an intensity, it includes speckles, but not the noise far
+   * out.  Voxels that were not measured have the lowest value.
    */
   brightest(counts) {
     let left = 0.8 * (this.bytes.length - counts[0]);
     return 1 + counts.slice(1).findIndex((n) => (left -= n) <= 0);
   }
 
-  /** The byte that best parts inside from outside: variance within the two is least (Otsu 1979). */
+  /** The byte that best separates inside from outside: the variance within the two is least (Otsu 1979). */
   parting(counts) {
     const total = this.bytes.length;
     const sum = counts.reduce((all, n, byte) => all + n * byte, 0);
@@ -88,8 +88,8 @@ export class Volume {
   }
 
   /**
-   * The level, or one below it where the surface would cut a layer of just that value into shreds: a clean surface
-   * lies where values change fast, so that few voxels have nearly its value.
+   * The level, or a lower one if the surface would cut through a layer of just that value and look ragged: a clean
+   * surface lies where values change fast, so that few voxels have nearly its value.
    */
   outsideOfLayers(counts, level) {
     const below = counts.slice(0, level);
@@ -108,6 +108,6 @@ export async function getVolume(run, kind, model, size, signal) {
   const told = await getArray(`/api/runs/${run}/volume`, { kind, model, size }, signal);
   const bytes = new Uint8Array(told.bytes);
   const n = told.shape[0];
-  if (bytes.length !== n ** 3) throw new Error(`The volume has ${bytes.length} voxels, but says ${n}³.`);
+  if (bytes.length !== n ** 3) throw new Error(`The volume has ${bytes.length} voxels instead of ${n}³.`);
   return new Volume({ ...told, bytes, n });
 }

@@ -1,4 +1,4 @@
-// The map of a run: a surface to turn, slices beside it, and what is shown of it.
+// The map of a run: a surface that can be turned, slices beside it, and controls.
 
 import { choice, element, fill, setOptions } from "./elements.js";
 import { oneAtATime } from "./server.js";
@@ -10,7 +10,7 @@ import { number, withUnit } from "./words.js";
 const KINDS = { density: "density", density_loop: "density in the loop", intensity: "intensity" };
 const SIZE = 96;
 
-/** Surface and slices of a run's volume; `refresh()` asks whether there is a newer one. */
+/** Surface and slices of a run's volume; `refresh()` loads a newer one if there is any. */
 export class VolumeView {
   constructor(run) {
     this.run = run;
@@ -84,7 +84,7 @@ export class VolumeView {
     this.surface?.show(volume);
     this.slices.show(volume);
     if (this.level === null) {
-      // The inside of an intensity tells more than its rim.
+      // The inside of an intensity shows more than its rim.
       this.cutSlider.value = volume.isLog ? 50 : 0;
       this.level = volume.firstLevel();
       this.surface?.fit(volume.reach(this.level));

@@ -1,15 +1,15 @@
-// The server tells which runs have changed; without it the page says so and tries again, more and more seldom.
+// Listens for changed runs; if the connection is lost, the page says so and retries after growing pauses.
 
 const FIRST_WAIT_s = 0.5;
 const LONGEST_WAIT_s = 15;
-// The server tells something about once a second: a line that is silent for long is dead, whatever TCP says.
+// The server sends a message about once a second: a connection that is silent for long is dead, whatever TCP says.
 const LONGEST_SILENCE_s = 20;
 
 /**
  * Listen to the server for as long as the page is open.
  *
- * changed(ids) : these runs have changed; null after a gap, in which any may have.
- * connected(state) : "open"; "waiting" with the seconds until the next try.
+ * changed(ids) : called with the runs that have changed; with null after a gap, in which any may have changed.
+ * connected(state) : called with "open", or with "waiting" and the seconds until the next try.
  */
 export function watch(changed, connected) {
   let wait = FIRST_WAIT_s;
@@ -47,12 +47,12 @@ export function watch(changed, connected) {
     clearTimeout(timer);
     hasGap = true;
     connected({ state: "waiting", seconds: wait });
-    // Pages that have lost the same server do not all come back at the same moment.
+    // A random pause keeps pages that have lost the same server from all reconnecting at once.
     timer = setTimeout(open, 1000 * wait * (0.75 + 0.5 * Math.random()));
     wait = Math.min(2 * wait, LONGEST_WAIT_s);
   }
 
-  // Whoever looks at the page again, or has a network again, does not wait.
+  // Reconnect at once when the page becomes visible or the network is back.
   function now() {
     if (document.hidden || socket.readyState === WebSocket.OPEN || socket.readyState === WebSocket.CONNECTING) return;
     wait = FIRST_WAIT_s;

@@ -1,4 +1,4 @@
-// What every rank did when, and how fast: slow nodes are brown rows, stalls of a file system red stripes.
+// Activity and speed of every rank over time: slow nodes are brown rows, stalls of a file system red stripes.
 
 import { font, placeOf, sharpCanvas } from "./canvas.js";
 import { element, fill } from "./elements.js";
@@ -6,7 +6,7 @@ import { drawWords } from "./frame.js";
 import { colour, RATE } from "./palette.js";
 import { number, span } from "./words.js";
 
-// As in `orienteer weather`: what keeps from work is loud, other work is quiet.
+// As in `orienteer weather`: reading and saving, which keep ranks from work, have strong colours, other work pale ones.
 const STAGES = {
   temperature: ["#b8c4d6", "chooses the temperature"], solve: ["#7f95b8", "makes new models"],
   phase: ["#56719e", "phases"], nuisances: ["#9db1a1", "fluence, background"], sentinels: ["#c9b79c", "asks sentinels"],
@@ -21,7 +21,7 @@ export class WeatherMap {
     this.told = null;
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), {
       height: () => 34 + Math.min(420, Math.max(60, 20 * (this.told?.ranks.length ?? 0))),
-      label: "What every rank did when",
+      label: "Activity of every rank over time",
     });
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" });
@@ -32,7 +32,7 @@ export class WeatherMap {
     canvas.addEventListener("pointerleave", () => (this.readOut.textContent = this.summary));
   }
 
-  /** told : ranks (R), t_s (C), rate (R, C) over the usual one, what (R, C) of stage_names, findings in words. */
+  /** told : ranks (R), t_s (C), rate (R, C) relative to the usual one, what (R, C) of stage_names, and findings. */
   show(told) {
     this.told = told;
     const seen = new Set(told.what.flat());
@@ -46,7 +46,7 @@ export class WeatherMap {
     const n = told.ranks.length;
     this.summary = `${n} ${n === 1 ? "rank" : "ranks"}; while they orient, brown is slower and green faster than usual`;
     this.readOut.textContent = this.summary;
-    this.canvas.setAttribute("aria-label", `What every rank did when: ${this.summary}`);
+    this.canvas.setAttribute("aria-label", `Activity of every rank over time: ${this.summary}`);
     this.redraw();
   }
 

@@ -1,9 +1,9 @@
-// Numbers, times and states in words, as the rest of Orienteer says them.
+// Numbers and times as text, formatted as in the rest of Orienteer.
 
-/** What stands for a value that is not there. */
+/** Shown instead of a missing value. */
 export const MISSING = "–";
 
-/** A number with so many significant digits, large ones with thin spaces: 12 345, 0.0312, 1.2e-7. */
+/** A number with this many significant digits, large ones with thin spaces: 12 345, 0.0312, 1.2e-7. */
 export function number(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return MISSING;
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -60,17 +60,17 @@ export function ago(time, now = Date.now() / 1000) {
   return now - time < 5 ? "now" : `${span(Math.max(0, now - time))} ago`;
 }
 
-/** The time of day of s since 1970, where the reader is. */
+/** The time of day, in the time zone of the reader; time: s since 1970. */
 export function clock(time, hasSeconds = true) {
   const at = new Date(1000 * time);
   const parts = [at.getHours(), at.getMinutes(), ...(hasSeconds ? [at.getSeconds()] : [])];
   return parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
-// To make one of these takes longer than to draw a row.
+// Made once, because making one takes longer than drawing a row.
 const DATES = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "short" });
 
-/** Date and time of s since 1970, where the reader is. */
+/** Date and time, in the time zone of the reader; time: s since 1970. */
 export function moment(time) {
   return time ? DATES.format(1000 * time) : MISSING;
 }
