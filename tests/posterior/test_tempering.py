@@ -86,6 +86,14 @@ def test_frames_far_brighter_than_the_others_come_to_the_limit_too() -> None:
     assert (inverse_temperatures(found, brightness) == 1).all()
 
 
+def test_frames_brighter_than_all_that_were_sampled_come_to_the_limit_too() -> None:
+    """A few frames are scored to find the temperature; the brightest of all are hardly ever among them."""
+    scores = np.random.default_rng(3).normal(size=(500, 20)).astype(np.float32)
+    brightness = np.random.default_rng(4).exponential(size=20)
+    found = inverse_temperature_for_perplexity(scores, uniform(500), 2, brightness=brightness, limit=0.3)
+    assert inverse_temperatures(found, np.array([0.01, 1.0, 30.0]), 0.3).tolist() == [0.3] * 3
+
+
 def test_blank_frames_hardly_change_the_temperature() -> None:
     rng = np.random.default_rng(4)
     scores = rng.normal(0, 20, (5000, 100)).astype(np.float32)

@@ -15,6 +15,8 @@ from orienteer.errors import OrienteerError
 from orienteer.posterior.evidence import tempered_evidence
 
 LOWEST_INVERSE_TEMPERATURE = 1e-8
+# That of a frame of brightness 1 at which a frame of any brightness is at the limit.
+UNTEMPERED = math.inf
 
 
 def perplexity_at(
@@ -60,14 +62,16 @@ def inverse_temperature_for_perplexity(
     n_frames: int = 256,
     tolerance: float = 1e-6,
 ) -> float:
-    """The inverse temperature up to ``limit`` at which frames are spread over ``target`` orientations.
+    """The inverse temperature at which frames, up to ``limit``, are spread over ``target`` orientations.
 
     scores : (K, D) float32; if D is above ``n_frames``, this many frames at even distances are used.
     log_prior : (K,).
     target : the wanted :func:`perplexity_at`; if it is larger even at ``limit``, the result is the limit.
     brightness : (D,) of the frames, above 0.  The result is then that of a frame of brightness 1, and
-        :func:`inverse_temperatures` gives those of all frames.  Frames are weighted by brightness, because
-        dim ones are spread over many orientations at any temperature.
+        :func:`inverse_temperatures` gives those of all frames, at most ``limit``.  If even at the limit they
+        are spread too widely, it is ``UNTEMPERED``: brighter frames than these must come to the limit, too.
+        Frames are weighted by brightness, because dim ones are spread over many orientations at any
+        temperature.
     tolerance : relative error of the perplexity at the result.
     """
     if not (target >= 1 and limit > 0):
@@ -87,7 +91,7 @@ def inverse_temperature_for_perplexity(
 
     at_highest = excess(math.log(highest))
     if at_highest >= 0:
-        return highest
+        return limit if brightness is None else UNTEMPERED
     return math.exp(_crossing(excess, math.log(highest), at_highest, tolerance))
 
 

@@ -41,7 +41,7 @@ from orienteer.reconstruction.telling import told
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 
-# Iterations at temperature 1 before momentum begins.
+# Momentum begins after this many iterations since the end of annealing, if the temperature is 1.
 _STEPS_FROM_START = 5
 
 
@@ -167,7 +167,8 @@ class Emc(Carried):
         weight: NDArray[np.float64] | None = None,
     ) -> list[Deposit]:  # fmt: skip
         """Orient and merge several halves: at the same time, if different ranks have their frames."""
-        # Ranks exchange nothing until each has oriented all of its own frames.
+        # Taking samples is collective.  After it, ranks that orient different halves wait for each other only
+        # when both halves have been oriented.
         samples = [self.work.sample(half, self.fluence, N_SAMPLE) for half in halves]
         states_per_frame = self.table.states_per_frame
         deposits = [self.new_deposit(self.work, half) for half in halves]

@@ -1,7 +1,7 @@
 """Hand over what one reconstruction has learnt to another, which then does not begin at random.
 
 The halves stay apart: the half of a frame follows from a hash of its event id, the same in every run, so that
-in neither run a frame is oriented by a model that it was merged into.
+in neither run is a frame oriented by a model that it was merged into.
 """
 
 from __future__ import annotations

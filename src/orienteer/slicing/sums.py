@@ -16,7 +16,7 @@ _ROWS_IN_SINGLE, _ROWS_ON_CPU = 1 << 16, 1 << 12
 # Sums of magnitudes below 2^_SMALLEST count as none.  A sum of 0 gets the same, finest unit, which may grow.
 _SMALLEST = -900
 # Spare bits in units that are chosen from the first values, and from predicted magnitudes of all values.
-_ROOM, _ROOM_FORETOLD = 2, 3
+_ROOM, _ROOM_PREDICTED = 2, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def _predicted(magnitudes: tuple[float, float] | None) -> tuple[int, int] | None
     """Exponents of units for predicted sums of magnitudes; None if they are missing or not positive."""
     if magnitudes is None or not np.all(np.isfinite(magnitudes)) or not min(magnitudes) > 0:
         return None
-    return _exponents(magnitudes, _ROOM_FORETOLD)
+    return _exponents(magnitudes, _ROOM_PREDICTED)
 
 
 def _exponents(magnitudes: Iterable[float], room: int) -> tuple[int, int]:

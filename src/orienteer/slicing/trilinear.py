@@ -135,7 +135,10 @@ def insert_slices(
 
 
 def _slab_count(n: int) -> int:
-    """Number of slabs of the sums: one per thread up to two; else two, one near the middle and one off it."""
+    """Number of slabs of the sums: one for each of up to two threads; two for each of more threads.
+
+    Of more threads, each takes a slab near the middle and one off it.
+    """
     from numba import get_num_threads
 
     threads = int(get_num_threads())

@@ -263,7 +263,9 @@ def test_the_fine_temperature_spreads_frames_as_asked(spread: float) -> None:
     entropy = search.posterior(scored, own).posterior.entropy
     assert 0 < beta < 1
     assert np.exp(np.average(entropy, weights=world.batch.fluence)) == pytest.approx(8.0, rel=5e-3)
-    assert fine_inverse_temperature(search, *context, blocks, 1.0) >= 1.0
+    untempered = fine_inverse_temperature(search, *context, blocks, 1.0)
+    brighter_than_these = np.array([2.0, 10.0]) * world.batch.fluence.max()
+    assert inverse_temperatures(untempered, brighter_than_these).tolist() == [1.0, 1.0]
 
 
 def test_scores_may_be_held_in_parts() -> None:

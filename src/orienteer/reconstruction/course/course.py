@@ -158,7 +158,7 @@ class Course:
         )
 
     def take_back_the_end(self) -> Turn:
-        """Go on after all, because a symmetry may show what the first stage could not."""
+        """Go on after all: a symmetry or more iterations may show what the first stage has not shown yet."""
         self.finished, self.reason, self.found_nothing = False, "", False
         return "go on"
 

@@ -64,7 +64,8 @@ class FineSearch:
 
     parents : the coarse rows: M models times K poses, then J junk classes.
     grid : the coarse PoseGrid.
-    kept_mass : share of each frame's coarse probability below which fine poses are searched.
+    kept_mass : share of each frame's probability that its kept coarse poses hold; only their children are
+        searched.
     score_bytes : memory that the scores of a batch may take; 0: a default for the device.
     tile_rows : fine rows that are sliced and scored together; 0: as many as coarse ones.
     comm : ranks that share the coarse rows of the same frames; each searches below its own rows.

@@ -7,6 +7,7 @@ from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.tempering import (
     LOWEST_INVERSE_TEMPERATURE,
+    UNTEMPERED,
     highest_inverse_temperature,
     inverse_temperatures,
 )
@@ -22,24 +23,24 @@ def fine_inverse_temperature(
     search: FineSearch, likelihood: Likelihood, expander: Expander, sample: Batch, blocks: BlockList,
     target: float, limit: float = 1.0,
 ) -> float:  # fmt: skip
-    """The inverse temperature, at most ``limit``, at which frames are spread over ``target`` fine rows.
+    """The inverse temperature at which frames, up to ``limit``, are spread over ``target`` fine rows.
 
     sample : a few frames; blocks : the fine rows below the coarse rows that they keep in the first pass.
     The result is for a frame of fluence 1; ``posterior.tempering.inverse_temperatures`` gives that of each
-    frame.  Frames are weighted by their fluence.
+    frame, at most ``limit``.  It is ``UNTEMPERED`` if even at the limit frames are spread too widely: the
+    brightest frames are hardly ever among the few.  Frames are weighted by their fluence.
     """
     scored = search.score(likelihood, expander, sample, blocks)
     fluence = to_numpy(sample.fluence)
-    highest = highest_inverse_temperature(fluence, limit)
 
     def excess(log_beta: float) -> float:
         own = inverse_temperatures(float(np.exp(log_beta)), sample.fluence, limit)
         entropy = to_numpy(search.posterior(scored, own).posterior.entropy)
         return float(np.mean(entropy * fluence / fluence.mean()) - np.log(target))
 
-    low, high = np.log(LOWEST_INVERSE_TEMPERATURE), np.log(highest)
+    low, high = np.log(LOWEST_INVERSE_TEMPERATURE), np.log(highest_inverse_temperature(fluence, limit))
     if excess(high) >= 0:
-        return highest
+        return UNTEMPERED
     while high - low > _SAME_TEMPERATURE:
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) >= 0 else (low, middle)

@@ -117,7 +117,8 @@ def _law_of_batch(
 ) -> MergeLaw | None:
     """The law by which the weights of a batch follow from its scores, so that no table is made; or None.
 
-    There is one on the GPU, if products have float16 operands, and no pixel is missing or has a background.
+    There is one on the GPU, for a batch of one group whose product has float16 operands, if no pixel is
+    missing or has a background, and if no responsibilities are needed for states.
     """
     group = batch.groups[0]
     at_once = (

@@ -37,10 +37,11 @@ _FEWEST_SAMPLED, _LARGEST_STRIDE = 30.0, 8
 class Annealing:
     """The schedule of the perplexity, and the inverse temperature that follows it.
 
-    target : perplexity of the next iteration; the inverse temperature never exceeds 1, the likelihood itself.
+    target : perplexity of the next iteration; no frame has an inverse temperature above 1, the likelihood
+        itself.
     iterations_done : iterations since the end of the schedule was reached.
-    inverse : the last inverse temperature.
-    is_untempered : whether it was 1 for practically every frame.
+    inverse : the last inverse temperature, of a frame of mean fluence; ``UNTEMPERED`` above all limits.
+    is_untempered : whether it was 1 for all frames that were scored to find it.
     is_followed : whether the schedule depends on how far the halves agree.  With several states it does not,
         because halves may agree before the states are separated.  (In the one mixture that was tried, maps
         were worse after quick steps.)
@@ -90,7 +91,7 @@ class Annealing:
             scores, log_prior, self.target * states_per_frame / stride,
             brightness=brightness if work.is_grouped else None,
         )  # fmt: skip
-        # The schedule also ends when the inverse temperature reaches its limit, as a mean over the photons.
+        # The schedule also ends when all of these frames are at the limit: the mean is 1 only then.
         typical = inverse_temperatures(self.inverse, brightness).mean() if work.is_grouped else self.inverse
         self.is_untempered = bool(typical >= 1)
         if self.target <= LAST_PERPLEXITY or self.is_untempered:
