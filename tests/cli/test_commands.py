@@ -122,6 +122,12 @@ def test_a_name_that_is_none_of_a_picture_is_refused_before_anything_is_read(
     assert "Give a name that ends in .png." in refused.errors
 
 
+def test_inspect_says_of_the_present_folder_that_it_is_no_file(run: Any) -> None:
+    refused = run("inspect", ".")
+    assert refused.status == 1
+    assert ".png" not in refused.errors
+
+
 def test_inspect_looks_at_a_part_of_a_large_set(run: Any, frames: Path) -> None:
     report = run("inspect", frames, "--frames", 5, "--json", "--no-picture").json
     assert report["frames"] == 12

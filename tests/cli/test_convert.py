@@ -66,6 +66,11 @@ def test_a_detector_that_a_format_cannot_hold_is_told_how_to_keep(run: Any) -> N
     assert run("convert", "a b.h5", "c.geom").status == 0
     assert run("inspect", "c.emc", "--geometry", "c.geom", "--no-picture").status == 0
     assert "write it to a separate file" not in run("convert", "a b.h5", "d.cxi").errors
+    # Without a detector of its own, the input could not give one to the file that would be suggested.
+    given = run("convert", "c.emc", "e.npy", "--geometry", "c.geom")
+    assert given.status == 0
+    assert "detector" in given.errors
+    assert "write it to a separate file" not in given.errors
 
 
 def test_the_wavelength_reaches_the_writer(run: Any) -> None:

@@ -82,7 +82,7 @@ def convert(
         return
     output.print(f"{report['from']} -> {report['to']}: {target}", markup=False, soft_wrap=True)
     print_losses(report.get("lost", ()))
-    if "detector" in report.get("lost", ()):
+    if "detector" in report.get("lost", ()) and geometry is None:  # else it is in a file already
         keep = f"orienteer convert {shlex.quote(str(source))} {shlex.quote(str(target.with_suffix('.geom')))}"
         messages.print(f"To keep the detector, write it to a separate file: {escape(keep)}", soft_wrap=True)
 

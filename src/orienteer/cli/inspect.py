@@ -47,9 +47,8 @@ def inspect(
     if RunDirectory(file).is_run:
         look = f"Draw it with: orienteer plot {shlex.quote(str(file))}"
         raise FileError(file, "is the folder of a reconstruction, not a file.", look)
-    to_draw = picture or Path(f"{file.name}.png")
-    if not no_picture:
-        refuse_no_picture(to_draw)
+    if picture is not None and not no_picture:
+        refuse_no_picture(picture)
     kind = kind_of(file)
     if kind == "patterns":
         report, draw = look_at_patterns(file, geometry, wavelength_A, distance_m, frames)
@@ -62,7 +61,7 @@ def inspect(
     problem = None
     if draw is not None and not no_picture:
         try:
-            report["picture"] = str(save_picture(draw(), to_draw))
+            report["picture"] = str(save_picture(draw(), picture or Path(f"{file.name}.png")))
         except FileError as error:
             problem = error
     print_result(report, lambda: print_report(report), as_json, problem)

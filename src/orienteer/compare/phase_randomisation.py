@@ -39,8 +39,8 @@ from orienteer.compare.round_part import RoundPart, centroid
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 
-# Shells after the first random one that are not corrected: the mask mixes them with shells whose phases are
-# not random.
+# The first shells with random phases are not corrected: the mask mixes them with shells whose phases are not
+# random.
 _MARGIN_SHELLS = 2
 # Shells of the unmasked densities with a correlation below this do not agree.
 _NOTHING = 0.143

@@ -36,10 +36,10 @@ class DarkLevel:
 def dark_level(data: PhasingData) -> DarkLevel:
     """The background from the darkest voxels of the outer shells.
 
-    A share s of fully developed speckles of mean m is darker than -m ln(1 - s); anything above that is
-    background.  Its error grows with m, so faint shells weigh most.  If only few parts of the particle
-    scatter far out, speckles have no dark places there, and bright shells would count the particle as
-    background.
+    A share s of fully developed speckles of mean m is darker than -m ln(1 - s); if that quantile of a shell
+    is higher, the excess is background.  Its error grows with m, so faint shells weigh most.  If only few
+    parts of the particle scatter far out, speckles have no dark places there, and bright shells would count
+    the particle as background.
     """
     values, shell = to_numpy(data.amplitudes).astype(np.float64) ** 2, rounded_radii(data.n)
     measured = to_numpy(data.measured & ~data.held_out)

@@ -43,7 +43,7 @@ def dm(state: PhaseState, data: PhasingData, beta: float = 1.0) -> PhaseState:
         return _step(state, data, keep=1.0, add=-1.0, reflect=1.0)
     x = state.density
     allowed = project_support(x, state.support, state.positive)
-    # Both estimates overshoot by 1 / beta, each beyond its own set.
+    # Extrapolate both by 1 / beta: the allowed density towards x, the projection onto the data away from x.
     other = project_modulus(allowed - (allowed - x) / beta, state.background, data)
     projected = project_modulus(x, state.background, data)
     first = project_support(projected + (projected - x) / beta, state.support, state.positive)

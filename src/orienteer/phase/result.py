@@ -57,7 +57,7 @@ class Phasing:
     other_hand : agreement of the density with its own inverse; 1 for one with a centre of symmetry.
     edge_A, diameter_A : resolution of the edge of the data, and the largest extent that was assumed.
     seed : of every random draw.
-    settings : those in use.
+    settings : as they were used.
     origin : of the intensity: path, checksum and so on.
     further_remarks : remarks made before and during phasing.
 

@@ -261,7 +261,8 @@ def _draw_guide(guide: Guide, x: Scale, y: Scale, above: bool = False) -> tuple[
     at = x(guide.value)
     flipped = at > (x.begin + x.end) / 2
     place, anchor = (at - 4, "end") if flipped else (at + 4, "start")
-    # Put the label at the bottom on the right and at the top on the left; above bars always at the top.
+    # The label of a guide on the right is left of it and at the bottom, below a curve that falls; on the left
+    # it is right of the guide and at the top, above the curve.  Above bars it is always at the top.
     height = y.begin - 8 if flipped and not above else y.end + 14
     label = (
         text(place, height, guide.label, anchor, font_size=FONT_SIZE - 1, opacity=0.85)

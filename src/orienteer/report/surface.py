@@ -82,9 +82,8 @@ def _outside_of_layers(known: NDArray[np.float64], level: float) -> float:
     around = float(np.median(known[known < level]))
     width = (level - around) / 10
     levels = np.linspace(level, around + (level - around) / 3, 21)
-    known = known[
-        (known > levels[-1] - width) & (known < level + width)
-    ]  # the few voxels that can be near a level
+    # Only few voxels can be near a level.
+    known = known[(known > levels[-1] - width) & (known < level + width)]
     n_near = np.array([np.count_nonzero(np.abs(known - one) < width / 2) for one in levels])
     return float(levels[n_near.argmin()]) if n_near[0] > 2 * n_near.min() else level
 

@@ -23,9 +23,9 @@ from orienteer.run.files import EVENTS
 from orienteer.run.launch import Ending, Lost
 
 RESTARTS = 3
-# Give up after this many starts in a row that have not reached another checkpoint,
+# Give up after this many starts in a row that have not reached another checkpoint.
 _WITHOUT_PROGRESS = 3
-# or if the same message has come this often at the same place.
+# Give up sooner if a defect, or a lack of memory, has come this often with the same message and checkpoint.
 _ALIKE = 2
 _REPEATABLE = ("death", "hang", "memory", "defect")
 _PAUSE_S = 1.0

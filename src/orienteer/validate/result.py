@@ -147,7 +147,8 @@ class Validation:
     def too_few_speckles(self) -> bool:
         """Whether the intensities are alike as far as the densities are, but chance might do the same.
 
-        A symmetric particle of few speckles has so few numbers to show: that is not to have shown nothing.
+        A symmetric particle of few speckles has too few independent numbers for a claim; this does not mean
+        that its halves share nothing but the radial mean.
         """
         densities_A, alike_A = self.densities_agree_to_A, self.intensity.resolution_A
         if densities_A is None or alike_A is None or self.speckles_agree_to_A is not None:
