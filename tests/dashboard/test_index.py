@@ -245,7 +245,7 @@ def test_a_log_of_any_length_is_read_from_its_end(tmp_path: Path, made_up: Simpl
 
 
 def test_a_root_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="no folder"):
+    with pytest.raises(FileError, match="is not a folder"):
         Roots([tmp_path / "nothing"])
 
 
