@@ -1,6 +1,7 @@
 """What the page asks about runs: search and order, one run, its steps and its volumes."""
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -106,8 +107,10 @@ def test_a_step_of_endless_numbers_is_cut(tmp_path: Path, made_up: SimpleNamespa
 def test_a_step_that_is_nested_deeply_is_a_sentence(
     client: httpx.Client, root: Path, made_up: SimpleNamespace
 ) -> None:
+    # So deep that it can be read, but not looked through; from 3.12 on a list in a list takes one frame less.
+    depth = 900 if sys.version_info < (3, 12) else 990
     with (root / "virus" / "events.jsonl").open("a") as log:
-        log.write('{"event": "step", "iteration": 9, "x": ' + "[" * 900 + "]" * 900 + "}\n")
+        log.write('{"event": "step", "iteration": 9, "x": ' + "[" * depth + "]" * depth + "}\n")
     answer = client.get(f"/api/runs/{made_up.run_id(client)}/steps")
     assert answer.status_code == 422
     assert "nested" in answer.json()["error"]

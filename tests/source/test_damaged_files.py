@@ -127,6 +127,15 @@ def volume() -> Volume:
 
 def read_patterns(path: Path) -> list[Any]:
     source = orienteer.open(path)
+    try:
+        return read_source(source)
+    finally:
+        # An error keeps frames, and with them what they have open, until garbage is collected (Python 3.12).
+        # HDF5 would take the next damaged file, which has the same inode, for this one.
+        source.close()
+
+
+def read_source(source: Any) -> list[Any]:
     parts = []
     for batch in source.batches(16):
         assert batch.n_pixels == source.n_pixels == int(np.prod(source.frame_shape))
@@ -139,7 +148,6 @@ def read_patterns(path: Path) -> list[Any]:
     if source.detector is not None:
         assert source.detector.n_pixels == source.n_pixels
         facts += read_facts(source.detector)
-    source.close()
     arrays = [(p.frames.start, p.frames.pixel, p.frames.count) if p.is_sparse else p.frames for p in parts]
     return [*facts, *arrays, *((p.event_id, sorted(p.columns.items())) for p in parts)]
 

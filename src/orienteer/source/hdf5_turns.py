@@ -49,6 +49,9 @@ def reader_turn(path: Path) -> Iterator[None]:
     try:
         file = _turn_path(path).open("rb")
     except OSError:  # nobody writes
+        file = None
+    # Not inside of "except": an error in the block would keep this one, and with it what the block has open.
+    if file is None:
         yield
         return
     with file:

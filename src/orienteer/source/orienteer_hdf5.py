@@ -90,7 +90,9 @@ class OrienteerHdf5Source(FileSource):
                     break
                 except FileError:
                     live = self.is_live
-                    self._file = None
+                    # Opened just now, so that nobody shares it.  Left open, it would be what HDF5 finds where
+                    # the same file is written once more.
+                    self.close()
                     if not live or attempt + 1 == _LIVE_ATTEMPTS:
                         raise
                     time.sleep(_LIVE_PAUSE_S)
