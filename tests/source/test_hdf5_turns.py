@@ -95,3 +95,10 @@ def test_readers_in_their_turn_look_again_once_at_most(
             np.testing.assert_array_equal(source.read(slice(max(0, n - 30), n)).dense(), frames[:n][-30:])
     writing.join()
     assert sorted(item.name for item in tmp_path.iterdir()) == ["frames.h5"]
+
+
+def test_an_error_while_nobody_writes_keeps_no_other(tmp_path: Path) -> None:
+    """An error that is kept keeps those that it came after, and all that they have open."""
+    with pytest.raises(ValueError, match="damaged") as raised, reader_turn(tmp_path / "frames.h5"):
+        raise ValueError("damaged")
+    assert raised.value.__context__ is None

@@ -305,3 +305,17 @@ def test_memory_does_not_grow_with_the_number_of_frames(tmp_path: Path) -> None:
         source.close()
         peaks_kib.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert peaks_kib[1] - peaks_kib[0] < 40 * 1024
+
+
+def test_a_file_that_is_refused_is_not_left_open(tmp_path: Path) -> None:
+    """HDF5 would take the next file for it that is written to the same place, whoever keeps the error."""
+    source = orienteer.open(np.ones((4, 3, 5), np.uint8))
+    with writer_for(tmp_path / "frames.h5", like=source) as writer:
+        for patterns in source.batches():
+            writer.append(patterns)
+    with h5py.File(tmp_path / "frames.h5", "r+") as file:
+        file["committed"][0] = -1
+    with pytest.raises(FileError, match="declares -1 frames") as refused:
+        OrienteerHdf5Source(tmp_path / "frames.h5")
+    names = [h5py.File(each).filename for each in h5py.h5f.get_obj_ids(h5py.h5f.OBJ_ALL, h5py.h5f.OBJ_FILE)]
+    assert str(tmp_path / "frames.h5") not in names, refused
