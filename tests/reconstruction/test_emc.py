@@ -65,6 +65,17 @@ def test_the_start_that_goes_on_is_told(tiny: Any) -> None:
     assert not any(step.note for step in steps[:-1])
 
 
+def test_halves_claim_no_agreement_before_they_have_settled(tiny: Any) -> None:
+    """They begin with the same random model, so that at first they agree whatever they show."""
+    emc = tiny.emc(symmetry="I")
+    steps = [emc.step()]
+    while steps[-1].stage == 1:
+        steps.append(emc.step())
+    assert steps[0].half_correlation > 0.5
+    assert all(step.agrees_to_A is None for step in steps[:-1])
+    assert steps[-1].agrees_to_A is not None
+
+
 def test_another_seed_is_another_start(tiny: Any) -> None:
     first, again, other = (tiny.emc(seed=seed, symmetry="I") for seed in (1, 1, 2))
     assert np.array_equal(first.models, again.models)

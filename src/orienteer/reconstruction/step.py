@@ -15,8 +15,8 @@ class Step:
     perplexity : effective number of poses that a frame is spread over.
     grid_level, n_rotations : divisions and poses of the grid of orientations.
     resolution_A : full-period resolution up to which pixels orient frames, whatever they show.
-    agrees_to_A : full-period resolution to which the halves agree; None without halves, or if they agree
-        nowhere.
+    agrees_to_A : full-period resolution to which the halves agree; None without halves, if they agree nowhere,
+        or in the first stage, in which they still agree about their common start.
     sentinel_agreement_deg : median angle between the poses that the two halves give to a sentinel.  Measured
         every fifth iteration and at the end of a stage; None without halves.
     sentinel_gain_nats : how much likelier the models make a sentinel than their radial mean does, measured at
@@ -27,7 +27,7 @@ class Step:
     stage, n_stages, start : where the run is, counted from 1.
     note : what was decided after this iteration, such as which start goes on.
     states : for each of several models, its ``occupancy``, the share of the frames that show it, and
-        ``agrees_to_A``, the resolution to which its halves agree (None: nowhere).
+        ``agrees_to_A``, the resolution to which its halves agree (None as above).
     sent_bytes : bytes that all ranks together sent to each other; 0 for a single rank.
     symmetry : of the models, given or found.
     radial : q_inv_A, intensity and, if there are halves, half_correlation of each shell, for a small plot.

@@ -45,7 +45,7 @@ def told(
         grid_level=stage.level,
         n_rotations=work.n_poses,
         resolution_A=now.resolution_A,
-        agrees_to_A=agreement_A(radial) if has_halves and not course.found_nothing else None,
+        agrees_to_A=agreement_A(radial) if has_halves and course.has_settled else None,
         sentinel_agreement_deg=None if watch is None else watch.agreement_deg,
         sentinel_gain_nats=None if watch is None else watch.gain_nats,
         half_correlation=now.agreement,

@@ -19,13 +19,13 @@ def states_in_words(states: Sequence[Mapping[str, float | None]]) -> str:
     """The same, with the resolution to which the halves of each state agree.
 
     >>> states_in_words([{"occupancy": 0.6, "agrees_to_A": 28.53}, {"occupancy": 0.4, "agrees_to_A": None}])
-    '1: 60 %, halves agree to 28.5 A; 2: 40 %, halves agree nowhere'
+    '1: 60 %, halves agree to 28.5 A; 2: 40 %, halves show no agreement'
     """
     parts = []
     for number, state in enumerate(states, start=1):
         agrees_to_A = state.get("agrees_to_A")
-        where = "nowhere" if agrees_to_A is None else f"to {agrees_to_A:.3g} A"
-        parts.append(f"{number}: {_percent(state['occupancy'] or 0.0)}, halves agree {where}")
+        halves = "show no agreement" if agrees_to_A is None else f"agree to {agrees_to_A:.3g} A"
+        parts.append(f"{number}: {_percent(state['occupancy'] or 0.0)}, halves {halves}")
     return "; ".join(parts)
 
 

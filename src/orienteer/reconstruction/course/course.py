@@ -108,6 +108,14 @@ class Course:
         return self.stage == self.n_stages - 1
 
     @property
+    def has_settled(self) -> bool:
+        """Whether models have settled once and show something.
+
+        Before that, halves agree about whatever they both began with.
+        """
+        return self.stage > 0 and not self.found_nothing
+
+    @property
     def is_at_limit(self) -> bool:
         """Whether the limit allows no further iteration."""
         return self.iteration >= self.most_iterations

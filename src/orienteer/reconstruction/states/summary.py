@@ -27,6 +27,6 @@ def state_summaries(emc: "Carried") -> list[dict[str, float | None]]:
     found = []
     for m, share in enumerate(occupancy(emc)):
         radial = radial_summary(emc.correlation_of(m), emc.radial_mean, stage.voxel_inv_A, stage.merged_inv_A)
-        agrees = agreement_A(radial) if emc.n_halves == 2 else None
+        agrees = agreement_A(radial) if emc.n_halves == 2 and emc.course.has_settled else None
         found.append({"occupancy": float(share), "agrees_to_A": agrees})
     return found
