@@ -106,15 +106,34 @@ def test_what_was_never_measured_in_one_of_them_counts_in_neither() -> None:
     assert np.isnan(without_profile(with_nan)[holes]).all()
 
 
-def test_a_constant_shell_has_no_correlation_and_counts_as_zero_when_asked_for() -> None:
+def test_where_only_the_reference_varies_the_correlation_is_zero() -> None:
     a, b = speckles(9, 1), speckles(9, 2)
-    a[shell_index(9) == 2] = 0.1
+    b[shell_index(9) == 2] = 0.1
     found = shell_correlation(a, b)
-    assert np.isnan(found.correlation[2])
+    assert found.correlation[2] == 0
     others = found.correlation[[1, 3]]
     assert found.mean([1, 2, 3]) == pytest.approx(others.sum() / 3)
     assert found.mean(np.array([False, True, False, True, False])) == pytest.approx(others.mean())
-    assert found.mean() == pytest.approx(found.correlation[[1, 3, 4]].mean())
+    assert found.mean() == pytest.approx(found.correlation[[1, 2, 3, 4]].mean())
+
+
+def test_where_the_reference_is_constant_nothing_can_agree() -> None:
+    a = speckles(9, 1)
+    b = a + 1e-5 * speckles(9, 2)  # as interpolation leaves it
+    a[shell_index(9) == 2] = 0.1
+    found = shell_correlation(a, b)
+    assert np.isnan(found.correlation[2])
+    assert found.mean([1, 2, 3]) == pytest.approx(1, abs=1e-6)
+    assert found.mean([2]) == 0
+
+
+def test_a_shell_that_was_not_measured_counts_as_zero_when_asked_for() -> None:
+    a, b = speckles(9, 1), speckles(9, 1)
+    b[shell_index(9) == 2] = np.nan
+    found = shell_correlation(a, b)
+    assert np.isnan(found.correlation[2])
+    assert found.mean([1, 2, 3]) == pytest.approx(2 / 3)
+    assert found.mean() == pytest.approx(1)
 
 
 def test_wrong_shapes_are_told() -> None:

@@ -28,8 +28,8 @@ class ShellCorrelation:
     """Agreement of two volumes, shell by shell.
 
     radius : (S,) float64, middle of each shell in voxels.
-    correlation : (S,) float64, Pearson correlation within the shell; NaN if a shell has fewer than two common
-        voxels, or if one of the volumes is constant there.
+    correlation : (S,) float64, Pearson correlation within the shell; 0 if only the second volume is constant
+        there; NaN if the first is, or if the shell has fewer than two common voxels.
     n_voxels : (S,) int64, voxels measured in both volumes.
     """
 
@@ -38,14 +38,20 @@ class ShellCorrelation:
     n_voxels: NDArray[np.int64]
 
     def mean(self, shells: Sequence[int] | NDArray[np.int64] | NDArray[np.bool_] | None = None) -> float:
-        """Mean correlation over the shells, each counted once; shells without a correlation (NaN) count as 0.
+        """Mean correlation over the shells, each counted once.
+
+        Shells without common voxels count as 0.  Those on which the first volume is constant are left out, such
+        as the innermost ones of a virus; if no others are left, the mean is 0.
 
         shells : their numbers, or (S,) bool; by default all that have a correlation, except the centre.
         """
         if shells is None:
             shells = np.isfinite(self.correlation) & (np.arange(len(self.radius)) > 0)
-        chosen = self.correlation[np.asarray(shells)]
-        return float(np.nan_to_num(chosen).mean()) if chosen.size else float("nan")
+        chosen, n_voxels = self.correlation[np.asarray(shells)], self.n_voxels[np.asarray(shells)]
+        if not chosen.size:
+            return float("nan")
+        said = np.nan_to_num(chosen[np.isfinite(chosen) | (n_voxels < 2)])
+        return float(said.mean()) if said.size else 0.0
 
 
 def n_shells(n: int, width: float = 1.0) -> int:
@@ -132,7 +138,8 @@ def _depth(n: int, width: float, on_gpu: bool) -> Array:
 def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelation:
     """Pearson correlation of two cubes on each shell, after removal of the radial profile.
 
-    a, b : (n, n, n) real, both on the CPU or both on the GPU.
+    a, b : (n, n, n) real, both on the CPU or both on the GPU; a is the reference, which tells the shells that
+        can agree.
     width : thickness of the shells in voxels, at least 1.
     """
     xp = array_namespace(a, b)
@@ -141,13 +148,13 @@ def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelatio
     missing = xp.isnan(a) | xp.isnan(b)
     first, second = (without_profile(xp.where(missing, xp.nan, x), width) for x in (a, b))
     products, n_voxels = _shell_sums(first * second, width)
-    power = _shell_sums(first * first, width)[0] * _shell_sums(second * second, width)[0]
-    # Rounding leaves some power in a constant shell: float64 means are accurate to 1e-14 of the values.
-    squares = [_shell_sums(xp.astype(x, xp.float64) ** 2, width)[0] for x in (a, b)]
-    level = squares[0] * squares[1]
-    varies = (n_voxels > 1) & (power > 1e-26 * level)
-    correlation = np.full(len(products), np.nan)
-    correlation[varies] = products[varies] / np.sqrt(power[varies])
+    power = np.stack([_shell_sums(x * x, width)[0] for x in (first, second)])
+    # Rounding leaves some power in a constant shell: float32 values are accurate to 6e-8, a share of 4e-15.
+    level = np.stack([_shell_sums(xp.astype(x, xp.float64) ** 2, width)[0] for x in (a, b)])
+    varies = (n_voxels > 1) & (power > 1e-13 * level)
+    correlation = np.where(varies[0], 0.0, np.nan)
+    both = varies.all(axis=0)
+    correlation[both] = products[both] / np.sqrt(power[:, both].prod(axis=0))
     return ShellCorrelation(width * np.arange(len(products), dtype=np.float64), correlation, n_voxels)
 
 
