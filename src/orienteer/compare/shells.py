@@ -40,8 +40,8 @@ class ShellCorrelation:
     def mean(self, shells: Sequence[int] | NDArray[np.int64] | NDArray[np.bool_] | None = None) -> float:
         """Mean correlation over the shells, each counted once.
 
-        Shells without common voxels count as 0.  Those on which the first volume is constant are left out, such
-        as the innermost ones of a virus; if no others are left, the mean is 0.
+        Shells without common voxels count as 0.  Those on which the first volume is constant are left out,
+        such as the innermost ones of a virus; if no others are left, the mean is 0.
 
         shells : their numbers, or (S,) bool; by default all that have a correlation, except the centre.
         """

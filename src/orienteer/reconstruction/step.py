@@ -15,8 +15,8 @@ class Step:
     perplexity : effective number of poses that a frame is spread over.
     grid_level, n_rotations : divisions and poses of the grid of orientations.
     resolution_A : full-period resolution up to which pixels orient frames, whatever they show.
-    agrees_to_A : full-period resolution to which the halves agree; None without halves, if they agree nowhere,
-        or in the first stage, in which they still agree about their common start.
+    agrees_to_A : full-period resolution to which the halves agree; None without halves, if they agree
+        nowhere, or in the first stage, in which they still agree about their common start.
     sentinel_agreement_deg : median angle between the poses that the two halves give to a sentinel.  Measured
         every fifth iteration and at the end of a stage; None without halves.
     sentinel_gain_nats : how much likelier the models make a sentinel than their radial mean does, measured at
