@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import re
 import shutil
 import subprocess
 import warnings
@@ -80,6 +81,13 @@ def test_every_curve_and_picture_that_the_run_has_is_there(
         "directions", "fluence", "photons", "mean-frame", "intensity", "density", "projections", "fsc",
         "prtf", "intensity-correlation", "intensity-error",
     }  # fmt: skip
+
+
+def test_the_page_says_from_where_on_the_density_is_not_measured(reported_once: Path) -> None:
+    edge_A = json.loads((reported_once / "phasing.json").read_text())["edge_A"]
+    row = re.search(r"Edge of the data</th>\s*<td>(.*?)</td>", (reported_once / "report.html").read_text())
+    assert row is not None
+    assert row[1].startswith(f"{edge_A:.3g} Å; the constraints alone")
 
 
 def test_the_maps_in_the_page_are_those_of_the_files(reported_once: Path) -> None:

@@ -18,6 +18,7 @@ class PhasingFacts:
     n_starts, n_averaged : random starts, and those of the winning cluster, which were averaged.
     cluster_sizes : starts in each cluster, the winner first.
     free_log_likelihood : of the winning cluster, on voxels that were left out of phasing.
+    edge_A : full-period resolution of the outermost measured voxels.
     weak_modes : what unmeasured voxels leave undetermined, in words.
     unit : of the density, abbreviated.
     settings : the ``[phase]`` section as it was used.
@@ -35,6 +36,7 @@ class PhasingFacts:
     free_log_likelihood: float | None = None
     weak_modes: str = ""
     background: float | None = None
+    edge_A: float | None = None
     diameter_A: float | None = None
     support_volume_A3: float | None = None
     unit: str = ARBITRARY
@@ -68,6 +70,7 @@ def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
         free_log_likelihood=as_number(clusters[0].get("score")) if clusters else None,
         weak_modes=as_words(at(said, "weak_modes", "words")),
         background=as_number(said.get("background")),
+        edge_A=as_number(said.get("edge_A")),
         diameter_A=as_number(said.get("diameter_A")),
         support_volume_A3=as_number(said.get("support_volume_A3")),
         unit=_short(as_words(said.get("unit"))),

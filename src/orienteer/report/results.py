@@ -212,6 +212,9 @@ def _phasing_rows(phasing: PhasingFacts) -> list[tuple[str, Content]]:
         rows.append(("Largest extent", with_unit(phasing.diameter_A, "Å")))
     if phasing.support_volume_A3 is not None:
         rows.append(("Volume of the support", with_unit(phasing.support_volume_A3, "Å³")))
+    if phasing.edge_A is not None:
+        edge = with_unit(phasing.edge_A, "Å")
+        rows.append(("Edge of the data", f"{edge}; the constraints alone determine finer waves"))
     if phasing.weak_modes:
         rows.append(("What the data do not determine", sentence(with_angstrom(phasing.weak_modes))))
     if phasing.background:
