@@ -1,9 +1,9 @@
 # Orienteer: `make demo` to see it, `make test` to check it.  Each target makes its own environment in .venv.
-.PHONY: demo test lint docs bench bench-all format clean help
+.PHONY: demo test rehearse lint docs bench bench-all format clean help
 .DEFAULT_GOAL := help
 VENV := .venv/bin
 # Workers and the many programs that tests start take what is compiled already, also where containers keep nothing.
-test: export PYTHONDONTWRITEBYTECODE =
+test rehearse: export PYTHONDONTWRITEBYTECODE =
 # Many tests wait for programs that they have started: two more than there are cores.
 WORKERS := $(shell expr $$(nproc) + 2)
 
@@ -17,6 +17,10 @@ demo:                ## the whole way: simulate a virus, find its density blind,
 test:                ## run the tests (GPU and slow ones are skipped and say why)
 	@tools/environment dev
 	@$(VENV)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)
+
+rehearse:            ## run the tests for the GPU without one: NumPy behind CuPy's rules, CUDA sources compiled by g++
+	@tools/environment dev
+	@$(VENV)/python -m pytest -m gpu --rehearse -n $(shell nproc) --dist loadgroup $(TESTS)
 
 lint:                ## style (ruff) and types (mypy, strict)
 	@tools/environment dev

@@ -52,9 +52,15 @@ hypothesis.settings.register_profile("new examples", **UNHURRIED)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run tests that take long")
+    parser.addoption("--rehearse", action="store_true", help="tests for the GPU on the CPU: tests/rehearsal/")
+
+
+REHEARSAL = Path(__file__).with_name("rehearsal")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--rehearse"):
+        runpy.run_path(str(REHEARSAL / "begin.py"))["begin"]()
     hypothesis.settings.load_profile("new examples" if config.getoption("--slow") else "same examples")
 
 
@@ -138,16 +144,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
         FRESH[module.__name__] = [(draws, draws.bit_generator.state) for draws in generators_of(module)]
     no_gpu = pytest.mark.skip(reason="needs a CUDA device and CuPy, none here")
+    rehearses = config.getoption("--rehearse")
+    why_left_out = runpy.run_path(str(REHEARSAL / "left_out.py"))["why_left_out"] if rehearses else None
     for item in items:
         if "gpu" in item.keywords and import_cupy() is None:
             item.add_marker(no_gpu)
+        elif "gpu" in item.keywords and why_left_out and (why := why_left_out(item.nodeid)):
+            item.add_marker(pytest.mark.skip(reason=why))
         slow = item.get_closest_marker("slow")
         if slow is not None and not config.getoption("--slow"):
             why = slow.kwargs.get("reason", "takes more than a minute")
             item.add_marker(pytest.mark.skip(reason=f"{why}; run with --slow"))
 
 
-collect_ignore_glob = ["*_script.py"]  # programs that tests start
+collect_ignore_glob = ["*_script.py", "rehearsal/stand_in/*"]  # programs that tests start
 # A background job ignores Ctrl-C, and one behind nohup the end of its terminal: so would every command that a
 # test starts and stops in this way.
 signal.signal(signal.SIGINT, signal.default_int_handler)

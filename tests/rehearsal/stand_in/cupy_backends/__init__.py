@@ -1,0 +1,1 @@
+"""The part of CuPy that calls the libraries of CUDA."""

@@ -1,0 +1,1 @@
+"""Functions of SciPy on the device, as far as they are used."""
