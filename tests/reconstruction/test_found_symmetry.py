@@ -383,8 +383,7 @@ def test_a_trial_on_the_gpu_is_that_on_the_cpu(frames_of_a_virus: Any) -> None:
     cpu = settled(frames_of_a_virus, 0.3)
     settings = EmcSettings(**SETTINGS, deterministic=True)
     gpu = Emc(frames_of_a_virus.source(), settings, seed=1, device="cuda")
-    gpu.models, gpu.full = gpu.xp.asarray(cpu.models), gpu.xp.asarray(cpu.full)
-    gpu.half_correlation = cpu.half_correlation
+    gpu.take_learnt(cpu.learnt())
     assert seeks_symmetry(gpu)
     assert gpu.take_turn("next stage") == cpu.take_turn("next stage")
     assert isinstance(gpu.models, gpu.xp.ndarray)
