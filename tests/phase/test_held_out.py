@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from orienteer.orientation.point_group import PointGroup
+from orienteer.phase.conclusion import shell_error
 from orienteer.phase.data import phasing_data
 from orienteer.phase.half_grid import density_of, frequencies, half_grid_shells
 from orienteer.phase.held_out import (
@@ -16,6 +17,7 @@ from orienteer.phase.held_out import (
     log_likelihood,
     predict,
 )
+from orienteer.phase.result import KNOWS_NOTHING
 from orienteer.phase.settings import PhaseSettings
 
 
@@ -93,6 +95,18 @@ def test_a_single_voxel_foretells_the_mean_of_each_shell_and_no_more(body) -> No
         densities[number, number % 7, 3, number % 5] = 0.1 * number
     scores = free_log_likelihood(densities, np.zeros(30, np.float32), data)
     np.testing.assert_allclose(scores, scores[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.4])
+def test_a_random_density_foretells_hardly_less_than_the_mean_of_each_shell(body, noise) -> None:
+    """Which is the yardstick for densities that know nothing: an error of about 0.5."""
+    data = phasing_data(body(noise=noise).intensity, device="cpu")
+    densities = np.random.default_rng(3).random((4, data.n, data.n, data.n), dtype=np.float32)
+    scores = log_likelihood(densities, np.zeros(4, np.float32), data, data.judging)
+    errors = np.exp(-scores - 0.5)
+    assert errors == pytest.approx([0.5] * 4, abs=0.03)
+    assert errors == pytest.approx([shell_error(data)] * 4, rel=0.06)
+    assert (errors > KNOWS_NOTHING * shell_error(data)).all()
 
 
 def test_voxels_that_judge_have_no_part_in_the_choice(body) -> None:

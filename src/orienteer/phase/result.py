@@ -106,8 +106,9 @@ class Phasing:
 
     @property
     def unseen_error(self) -> float:
-        """Approximate relative error of held-out amplitudes; 0.65 for a random density.
+        """Approximate relative error of held-out amplitudes; for a random density about 0.5.
 
+        The latter is hardly above ``shell_error``: only how a density varies within each shell is judged.
         The free log-likelihood per voxel is -log(error) - 1/2.
         """
         return math.exp(min(-self.judged - 0.5, 0.0))
