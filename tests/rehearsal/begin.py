@@ -16,6 +16,7 @@ branches for ``__CUDA_ARCH__``, and whatever NVIDIA's libraries do differently f
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -26,5 +27,7 @@ def begin() -> None:
     """Let this process, and all that it starts, find the stand-in under the name of CuPy."""
     if "cupy" in sys.modules:
         raise RuntimeError("CuPy is loaded already; a rehearsal must begin before")
+    if shutil.which("g++") is None:
+        raise RuntimeError("a rehearsal compiles CUDA sources with g++, and there is none")
     sys.path.insert(0, STAND_IN)
     os.environ["PYTHONPATH"] = os.pathsep.join([STAND_IN, *filter(None, [os.environ.get("PYTHONPATH")])])

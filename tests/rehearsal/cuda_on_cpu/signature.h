@@ -15,7 +15,7 @@ template <typename T> struct One<T, std::void_t<decltype(T::x)>> {
 
 template <typename T> std::string kind()
 {
-    typedef std::remove_cv_t<T> Plain;
+    typedef std::remove_cv_t<std::remove_all_extents_t<T>> Plain;
     if constexpr (std::is_void_v<Plain>) {
         return "v1";
     } else {

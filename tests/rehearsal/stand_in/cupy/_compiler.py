@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -50,30 +51,47 @@ def _loaded(path: str) -> ctypes.PyDLL:
 
 
 def _compiled(code: str, options: tuple[str, ...]) -> Path:
-    standard, defines, flags = "-std=c++17", [], [*_FLAGS, "-ffp-contract=fast"]
+    standard, defines, contract = "-std=c++17", [], "fast"
     for option in options:
         if option.startswith("-D"):
             defines.append(option)
         elif option.startswith(("-std=", "--std=")):
             standard = "-" + option.lstrip("-")
         elif option in ("-fmad=false", "--fmad=false"):
-            flags[-1] = "-ffp-contract=off"
+            contract = "off"
         else:
             raise CompileException(f"the rehearsal does not know the option {option!r}")
-    identity = repr((_version(), code, standard, defines, flags, _CHECKS, _emulation()))
+
+    def make(own: Path) -> None:
+        text = _run(["g++", "-E", "-x", "c++", standard, *defines, "-"], code)
+        source, compiled = own / "kernels.cpp", own / "kernels.o"
+        source.write_text(translated(text))
+        flags = [standard, *_FLAGS, _CHECKS, f"-ffp-contract={contract}", "-I", str(_EMULATION)]
+        _run(["g++", *flags, "-c", str(source), "-o", str(compiled)])
+        _run(["g++", "-shared", str(compiled), str(_scheduler()), "-o", str(own / "made")])
+
+    return _kept(repr((code, standard, defines, contract)), ".so", make)
+
+
+@cache
+def _scheduler() -> Path:
+    def make(own: Path) -> None:
+        source = str(_EMULATION / "scheduler.cpp")
+        _run(["g++", "-std=c++17", *_FLAGS, "-c", source, "-o", str(own / "made")])
+
+    return _kept("scheduler", ".o", make)
+
+
+def _kept(what: str, ending: str, make: Callable[[Path], None]) -> Path:
+    """A file that ``make`` writes into a folder as ``made``, unless an earlier process has left it."""
+    identity = repr((what, _FLAGS, _CHECKS, _version(), _emulation()))
     folder = Path(tempfile.gettempdir()) / f"orienteer-rehearsal-{os.getuid()}"
-    path = folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.so"
+    path = folder / (hashlib.sha256(identity.encode()).hexdigest()[:32] + ending)
     if not path.exists():
         folder.mkdir(exist_ok=True)
-        text = _run(["g++", "-E", "-x", "c++", standard, *defines, "-"], code)
         with tempfile.TemporaryDirectory(dir=folder) as own:
-            source = Path(own) / "kernels.cpp"
-            source.write_text(translated(text))
-            made, compiled = Path(own) / "kernels.so", Path(own) / "kernels.o"
-            compiler, into = ["g++", standard, *flags, "-I", str(_EMULATION)], ["-o", str(compiled)]
-            _run([*compiler, _CHECKS, "-c", str(source), *into])
-            _run([*compiler, "-shared", str(compiled), str(_EMULATION / "scheduler.cpp"), "-o", str(made)])
-            os.replace(made, path)
+            make(Path(own))
+            os.replace(Path(own) / "made", path)
     return path
 
 
