@@ -1,5 +1,6 @@
 """A map that is handed over is the same map on other voxels, and its halves stay apart."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,14 @@ def test_without_halves_the_model_of_all_frames_is_taken(tiny: Any, begun: Any) 
     back = tiny.emc(seed=5)
     begin_from(back, LearntMap.of(whole))
     assert np.array_equal(back.models[0], back.models[1])
+
+
+def test_a_run_from_a_map_of_found_symmetry_resumes_bit_for_bit(tiny: Any) -> None:
+    """Frames keep all equivalent poses at first.  Halves that begin alike lose agreement: quick steps."""
+    straight, resumed = tiny.emc(), tiny.emc()
+    begin_from(straight, replace(LearntMap.of(tiny.emc()), symmetry="I"))
+    resumed.restore(straight.state())
+    for _ in range(3):
+        assert resumed.step().inverse_temperature == straight.step().inverse_temperature
+    assert resumed.annealing.target == straight.annealing.target
+    assert np.array_equal(resumed.models, straight.models)

@@ -17,7 +17,6 @@ from orienteer.compute.arrays import Array, to_numpy
 from orienteer.orientation.point_group import PointGroup
 from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.reconstruction.model.relative_intensity import by_shell, n_shells_of, resized
-from orienteer.reconstruction.orienting.temperature import Annealing
 from orienteer.reconstruction.settings import AUTO_SYMMETRY
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     if emc.settings.symmetry == AUTO_SYMMETRY and learnt.symmetry != emc.group.name:
         # The symmetry found by the other reconstruction holds here, too.
         emc.take_group(PointGroup(learnt.symmetry))
-    emc.enter(stage)
+    emc.enter(stage, is_new=False)
     work = emc.work
     zoom = learnt.voxel_inv_A / work.stage.voxel_inv_A
 
@@ -115,5 +114,4 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     emc.noise.dispersion, emc.noise.sigma = learnt.dispersion.copy(), learnt.sigma
     emc.noise.rescale_shells(zoom)
     emc.half_correlation = np.ones(n_shells_of(emc.full[0]))
-    emc.annealing = Annealing(len(work.poses), equivalents=emc.equivalents if stage == 0 else 1.0)
     emc.course.is_patient = False
