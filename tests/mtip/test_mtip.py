@@ -11,6 +11,7 @@ from orienteer.compare.alignment import align_intensities
 from orienteer.compare.comparison import compare
 from orienteer.compare.shells import shell_index
 from orienteer.compute.arrays import DeviceName, to_numpy
+from orienteer.errors import SettingsError
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.bodies import sphere
@@ -119,6 +120,14 @@ def test_no_clock_decides_what_is_deterministic(
     settings = MtipSettings(diameter_A=200.0, level=2, deterministic=True)
     mtip = Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
     assert np.isfinite(mtip.step().log_likelihood)
+
+
+def test_exact_sums_are_refused_where_runs_must_be_deterministic(frames_of_blobs: SimpleNamespace) -> None:
+    """Threads of the CPU and of a GPU add to them in any order."""
+    settings = MtipSettings(diameter_A=200.0, deterministic=True, merging="exact")
+    with pytest.raises(SettingsError, match="order that changes from run to run") as refused:
+        Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
+    assert 'mtip.merging = "grid"' in refused.value.hint
 
 
 def test_the_truth_beside_the_frames_is_never_read(frames_of_blobs: SimpleNamespace) -> None:

@@ -18,6 +18,7 @@ from orienteer.compare.distances import centred_axis, distances
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.compute.stage_log import logged
+from orienteer.errors import SettingsError
 from orienteer.likelihood.base import Likelihood
 from orienteer.mtip.envelope import envelope_of
 from orienteer.mtip.exact_deposit import ExactDeposit, ExactSums
@@ -81,7 +82,14 @@ class Mtip(Emc):
         device: DeviceName = "auto", mesh: Mesh = SERIAL_MESH,
     ) -> None:  # fmt: skip
         self._phasings: dict[tuple[int, int], LoopPhasing] = {}
-        super().__init__(source, settings or MtipSettings(), seed=seed, device=device, mesh=mesh)
+        settings = settings or MtipSettings()
+        if settings.deterministic and settings.merging == "exact":
+            raise SettingsError(
+                'mtip.merging = "exact" adds pixels up in an order that changes from run to run, so that no '
+                "run with it is deterministic.",
+                'Set mtip.merging = "grid", or leave out deterministic.',
+            )
+        super().__init__(source, settings, seed=seed, device=device, mesh=mesh)
         wish = self.settings.references
         # "auto" measures times, and on the CPU kept slices change the last bits of the scores of faint
         # frames.  A deterministic run must not depend on the clock.

@@ -18,7 +18,7 @@ class MtipSettings(EmcSettings):
     )
     merging: Literal["grid", "exact"] = Field(
         default="grid",
-        description="Merge frames by interpolation on a grid, or exactly, pixel by pixel, which is slower.",
+        description="Merge frames on a grid; or exactly, pixel by pixel, slower and not deterministic.",
     )
     tolerance: float = Field(
         default=1e-3, gt=1e-12, lt=0.1, description="Relative residual at which the solver of a merge stops."
