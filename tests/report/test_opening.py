@@ -210,6 +210,33 @@ def test_halves_that_are_alike_on_too_few_speckles_are_not_called_round(
     assert any("agree, but on too few speckles to rule out chance" in words for words in said)
 
 
+def test_a_correlation_beyond_the_claim_is_not_quoted_alone(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    file = run_folder / "validation/validation.json"
+    edit(file, resolution_A=40.0, resolutions_A={"0.143": 12.0, "0.5": 32.0, "half-bit": 38.0})
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    drawn = str(draw_trust(evidence, validation_facts(evidence.validation.value), None))
+    for words in ("12 Å or better (edge of the data)", "32 Å"):
+        assert f">{words}, beyond 40 Å in the radial mean only<" in drawn
+    assert ">38 Å<" in drawn
+
+
+def test_halves_with_known_orientations_are_not_said_to_share_nothing(run_folder: Path) -> None:
+    def caption() -> str:
+        evidence = gather(run_folder)
+        assert evidence.validation.value is not None
+        return str(draw_trust(evidence, validation_facts(evidence.validation.value), None))
+
+    assert "The two densities share no frame, no start and no support" in caption()
+    change_settings(
+        run_folder, 'known_orientations_column = ""', 'known_orientations_column = "truth_orientation"'
+    )
+    assert "by itself" not in caption()
+    assert "but the orientations of both were given" in caption()
+
+
 def test_halves_that_agree_on_no_structure_of_the_particle_are_told(bare_folder: Path) -> None:
     log = bare_folder / "events.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]

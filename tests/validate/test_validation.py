@@ -221,6 +221,9 @@ def test_a_claim_needs_speckles_and_not_a_radial_mean_alone(good: Validation) ->
     assert less.resolution_A == pytest.approx(80, rel=0.1)
     assert not less.reaches_edge
     assert "in their radial mean only" in less.statement
+    for one, is_less in ((less, True), (good, False)):
+        told = dict(in_rows(one, 1.0))["densities agree to"]
+        assert told.endswith(f"; beyond {one.resolution_A:.3g} A in their radial mean only") == is_less
     none = replace(good, intensity=replace(good.intensity, correlation=0 * curve))
     assert none.resolution_A is None
     assert "radial mean only, and show no structure" in none.statement

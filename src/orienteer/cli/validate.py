@@ -156,6 +156,8 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         # Even densities of noise agree if they are phased from the same radial mean.
         is_round = found.resolution_A is None and found.densities_agree_to_A is not None
         is_round &= not found.too_few_speckles
+        if found.exceeds_claim:
+            told += f"; beyond {found.resolution_A:.3g} A in their radial mean only"
         rows.append(("densities agree to", f"nothing beyond their radial mean: {told}" if is_round else told))
     # The alignment alone makes any two intensities agree somewhat; that does not count.
     is_alike = found.too_few_speckles or found.speckles_agree_to_A is not None

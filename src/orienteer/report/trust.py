@@ -15,6 +15,7 @@ from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import number
 from orienteer.validate.half_maps import CURVES
+from orienteer.validate.result import is_beyond
 
 # Label and colour of each curve, and whether it is dashed.
 _LOOKS = (
@@ -37,7 +38,7 @@ def draw_trust(
         parts.append(facts(_rows(validation)))
         parts.append(remarks(validation.remarks))
     drawn = [
-        None if validation is None else _fsc(validation),
+        None if validation is None else _fsc(validation, bool(evidence.known_orientations)),
         None if phasing is None else _prtf(phasing),
         None if validation is None else _intensities(validation),
         None if validation is None else _errors(validation),
@@ -57,6 +58,8 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
             words += ", on too few speckles"
         elif resolution_A is not None and facts.resolution_A is None:  # even densities of noise agree in it
             words += ", in the radial mean only"
+        elif is_beyond(facts.resolution_A, resolution_A):
+            words += f", beyond {number(facts.resolution_A)} Å in the radial mean only"
         rows.append((f"Resolution by FSC {name}" if name[:1] == "0" else f"Resolution by {name}", words))
     if facts.half_frames:
         rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
@@ -89,7 +92,8 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
     return rows
 
 
-def _fsc(facts: ValidationFacts) -> Markup | None:
+def _fsc(facts: ValidationFacts, knows: bool) -> Markup | None:
+    """The Fourier shell correlation.  knows : whether orientations were given, to both halves."""
     curves = [
         Curve(words, facts.q_inv_A, facts.fsc[name], colour, dashed)
         for name, (words, colour, dashed) in zip(CURVES, _LOOKS, strict=True)
@@ -102,8 +106,10 @@ def _fsc(facts: ValidationFacts) -> Markup | None:
         "fsc", "Fourier shell correlation of the half sets", Q, "Fourier shell correlation", curves, guides,
         y_range=(0.0, 1.0), resolution_above=True,
     )  # fmt: skip
-    words = "The two densities share no frame, no start and no support: each half was processed by itself."
-    return chart_figure(chart, words)
+    apart = "The two densities share no frame, no start and no support"
+    if knows:
+        return chart_figure(chart, f"{apart}, but the orientations of both were given.")
+    return chart_figure(chart, f"{apart}: each half was processed by itself.")
 
 
 def _prtf(facts: PhasingFacts) -> Markup | None:

@@ -137,6 +137,11 @@ class Validation:
         return None if self.maps is None else self.maps.resolutions[CRITERION].resolution_A
 
     @property
+    def exceeds_claim(self) -> bool:
+        """Whether the densities agree clearly beyond the claim, where the intensities show no structure."""
+        return is_beyond(self.resolution_A, self.densities_agree_to_A)
+
+    @property
     def reaches_edge(self) -> bool:
         """Whether the halves agree up to the edge of the data."""
         at_edge = self.maps is not None and self.maps.resolutions[CRITERION].reaches_edge
@@ -181,7 +186,7 @@ class Validation:
         is_corrected = self.maps is not None and self.maps.curves.random_from_inv_A is not None
         mask = "corrected for the mask" if is_corrected else "under a soft mask"
         said = f"{who} agree {where} (FSC {CRITERION}, {mask}"
-        if densities_A is not None and found > _COARSER * densities_A:
+        if self.exceeds_claim:
             said += f"; beyond, to {densities_A:.3g} A, they do so in their radial mean only"
         if whole_A is None:
             return f"{said}), but the run of all frames has found something else."
@@ -313,6 +318,11 @@ class Validation:
             write_volume(place / name, volume)
         write_json(path, self.describe())
         return [*(place / name for name in volumes), path]
+
+
+def is_beyond(claim_A: float | None, resolution_A: float | None) -> bool:
+    """Whether a resolution is clearly finer than a claim: up to there only the radial mean agrees."""
+    return claim_A is not None and resolution_A is not None and claim_A > _COARSER * resolution_A
 
 
 def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
