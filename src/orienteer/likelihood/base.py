@@ -13,9 +13,8 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu
+from orienteer.compute.arrays import Array, array_namespace, import_cupy
 from orienteer.likelihood.expected import Form, SplitOperand
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
@@ -192,20 +191,21 @@ def sum_log_factorials(frames: FrameBatch, dispersion: Array | None = None) -> A
     """
     xp = array_namespace(frames.scored_photons)
     S = frames.n_scored
-    e = None if dispersion is None else xp.asarray(dispersion)[:S].astype(xp.float64)
+    e = xp.zeros(S) if dispersion is None else xp.asarray(dispersion)[:S].astype(xp.float64)
+    photons = frames.photons
+    if frames.is_on_gpu:
+        term = _log_factorial_kernel()
+        if photons is not None:
+            return _sum_lists(photons, lambda pixel, count: term(count, e[pixel]), S)
+        return _sum_dense(frames.dense, lambda counts: xp.sum(term(counts, e), axis=1), S)
+    from orienteer.likelihood import _log_factorials_numba as twin
 
-    def term(count: Array, e_p: Array | None) -> Array:
-        if is_on_gpu(count):
-            return _log_factorial_kernel()(count, 0.0 if e_p is None else e_p)
-        from scipy.special import gammaln
-
-        count = np.maximum(count, 0.0)
-        value = gammaln(count + 1.0)
-        return value if e_p is None else value - log_rising(count, e_p)
-
-    if frames.photons is not None:
-        return _sum_lists(frames.photons, lambda p, count: term(count, None if e is None else e[p]), S)
-    return _sum_dense(frames.dense, lambda counts: xp.sum(term(counts, e), axis=1), S)
+    out = np.empty(len(frames))
+    if photons is not None:
+        twin.sum_lists(photons.start, photons.pixel, photons.count, e, out)
+    else:
+        twin.sum_dense(frames.dense, e, out)
+    return out
 
 
 def missing_scored(frames: FrameBatch) -> Array:
@@ -255,16 +255,3 @@ def _sum_lists(photons: SparsePhotons, of_entries: Callable[[Array, Array], Arra
     scored = photons.pixel < n_scored
     terms = of_entries(photons.pixel[scored], photons.count[scored].astype(xp.float64))
     return xp.bincount(frame[scored], weights=terms, minlength=len(photons))
-
-
-def log_rising(count: NDArray[Any], dispersion: NDArray[Any]) -> NDArray[np.float64]:
-    """sum_{i<K} ln(1 + i e); by a series if r = 1/e is so large that the log-gammas would cancel."""
-    from scipy.special import gammaln
-
-    e, K = dispersion, count
-    small = K * e < 1e-3
-    r = 1.0 / np.where(small, 1.0, e)
-    by_gamma = gammaln(K + r) - gammaln(r) - K * np.log(r)
-    pairs = K * (K - 1.0) / 2.0
-    by_series = e * pairs * (1.0 - e * (2.0 * K - 1.0) / 6.0 + e * e * pairs / 3.0)
-    return np.asarray(np.where(small, by_series, by_gamma))

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from numba import njit, prange
 
+from orienteer.likelihood._log_factorials_numba import log_rising
+
 # Up to this y, ten terms of the series of ln(1 + y) / y are right to 1e-11.
 _SMALL = 0.1
-_FEW_PHOTONS = 32
 
 
 @njit(nogil=True, inline="always")
@@ -17,21 +18,6 @@ def _ratio_by_series(y):  # type: ignore[no-untyped-def]
     for i in range(9, 0, -1):
         value = (1 / i if i % 2 else -1 / i) + y * value
     return value
-
-
-@njit(nogil=True, error_model="numpy")
-def _log_rising(K, e):  # type: ignore[no-untyped-def]
-    """sum_{i<K} ln(1 + i e)."""
-    if K * e < 1e-3:
-        pairs = K * (K - 1.0) / 2.0
-        return e * pairs * (1.0 - e * (2.0 * K - 1.0) / 6.0 + e * e * pairs / 3.0)
-    if K <= _FEW_PHOTONS and math.floor(K) == K:
-        product = 1.0
-        for i in range(1, int(K)):
-            product *= 1.0 + i * e
-        return math.log(product)
-    r = 1.0 / e
-    return math.lgamma(K + r) - math.lgamma(r) - K * math.log(r)
 
 
 @njit(nogil=True, parallel=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
@@ -51,5 +37,5 @@ def log_probability(counts, expected, dispersion, out):  # type: ignore[no-untyp
                 total -= math.log1p(y) / e[p]
             if K[p] > 0 and lam[p] > 0:
                 count = np.float64(K[p])
-                total += count * (math.log(np.float64(lam[p])) - math.log1p(y)) + _log_rising(count, e[p])
+                total += count * (math.log(np.float64(lam[p])) - math.log1p(y)) + log_rising(count, e[p])
         out[d] = total
