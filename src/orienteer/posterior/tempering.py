@@ -58,6 +58,7 @@ def inverse_temperature_for_perplexity(
     target: float,
     *,
     brightness: Array | None = None,
+    weights: Array | None = None,
     limit: float = 1.0,
     n_frames: int = 256,
     tolerance: float = 1e-6,
@@ -70,8 +71,8 @@ def inverse_temperature_for_perplexity(
     brightness : (D,) of the frames, above 0.  The result is then that of a frame of brightness 1, and
         :func:`inverse_temperatures` gives those of all frames, at most ``limit``.  If even at the limit they
         are spread too widely, it is ``UNTEMPERED``: brighter frames than these must come to the limit, too.
-        Frames are weighted by brightness, because dim ones are spread over many orientations at any
-        temperature.
+    weights : (D,) how much the spread of each frame counts, not all 0; None: as the frame is bright, because
+        dim ones are spread over many orientations at any temperature.
     tolerance : relative error of the perplexity at the result.
     """
     if not (target >= 1 and limit > 0):
@@ -81,13 +82,16 @@ def inverse_temperature_for_perplexity(
         )
     sample = _some_frames(scores, n_frames)
     bright = None if brightness is None else _some_frames(brightness[None], n_frames)[0]
-    highest = limit if brightness is None else highest_inverse_temperature(brightness, limit)
+    counts = bright if weights is None else _some_frames(weights[None], n_frames)[0]
+    highest = limit
+    if bright is not None:
+        highest = highest_inverse_temperature(bright if counts is None else bright[counts > 0], limit)
 
     def excess(log_beta: float) -> float:
         beta: float | Array = math.exp(log_beta)
         if bright is not None:
             beta = inverse_temperatures(math.exp(log_beta), bright, limit)
-        return math.log(perplexity_at(sample, log_prior, beta, bright) / target)
+        return math.log(perplexity_at(sample, log_prior, beta, counts) / target)
 
     at_highest = excess(math.log(highest))
     if at_highest >= 0:

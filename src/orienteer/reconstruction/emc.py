@@ -27,7 +27,7 @@ from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
 from orienteer.reconstruction.model.nearness import Halves, gain_in_nearness
 from orienteer.reconstruction.model.relative_intensity import prior_photons
-from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
+from orienteer.reconstruction.nuisances.first_estimates import bounded_weights, weights_in_temperature
 from orienteer.reconstruction.nuisances.updating import update_nuisances
 from orienteer.reconstruction.orienting.closing import refine_all
 from orienteer.reconstruction.orienting.deposit import Deposit
@@ -73,8 +73,9 @@ class Emc(Carried):
         work, course, table = self.work, self.course, self.table
         likelihood = self.noise.likelihood(work)
         with logged("temperature"):
+            weight = weights_in_temperature(table.weight, self.fluence)
             beta = self.annealing.inverse_temperature(
-                work, likelihood, self.models, self.fluence, table.states_per_frame
+                work, likelihood, self.models, self.fluence, weight, table.states_per_frame
             )
         deposits, found = self.new_models(likelihood, beta)
         change = found.change_from(self.models)
@@ -169,7 +170,8 @@ class Emc(Carried):
         """Orient and merge several halves: at the same time, if different ranks have their frames."""
         # Taking samples is collective.  After it, ranks that orient different halves wait for each other only
         # when both halves have been oriented.
-        samples = [self.work.sample(half, self.fluence, N_SAMPLE) for half in halves]
+        says = weights_in_temperature(self.table.weight, self.fluence)
+        samples = [self.work.sample(half, self.fluence, N_SAMPLE, says) for half in halves]
         states_per_frame = self.table.states_per_frame
         deposits = [self.new_deposit(self.work, half) for half in halves]
         for half, sample, deposit in zip(halves, samples, deposits, strict=True):

@@ -156,8 +156,11 @@ class Workspace:
         self._kept.clear()
         self._samples.clear()
 
-    def sample(self, part: Part, fluence: NDArray[np.float64], n_frames: int) -> Batch | None:
-        """A few frames of a half, evenly chosen, the same on all ranks."""
+    def sample(
+        self, part: Part, fluence: NDArray[np.float64], n_frames: int,
+        weight: NDArray[np.float64] | None = None,
+    ) -> Batch | None:  # fmt: skip
+        """A few frames of a half, evenly chosen, the same on all ranks; arguments as of :meth:`batches`."""
         if not len(self._frames_of[part]):
             return None
         if (part, n_frames) not in self._samples:
@@ -165,7 +168,7 @@ class Workspace:
             chosen = self._frames.chunk(frames[even_sample(len(frames), n_frames)])
             patterns = self._frames.store.patterns_of_all(chosen.places)
             self._samples[part, n_frames] = self._frames.prepare(chosen, patterns)
-        return self._samples[part, n_frames].batch(fluence, self.xp)
+        return self._samples[part, n_frames].batch(fluence, self.xp, weight)
 
     def scored_photons(self, store: FrameStore) -> NDArray[np.float64]:
         """Photons of every frame on the scored pixels, (N,)."""

@@ -68,7 +68,7 @@ def search_of(emc: Emc) -> Any:
     work = emc.work
     likelihood = emc.noise.likelihood(work)
     expander = Expander(emc.models[1], work.points, work.junk(emc.junk))
-    beta = emc.annealing.inverse_temperature(work, likelihood, emc.models, emc.fluence)
+    beta = emc.annealing.inverse_temperature(work, likelihood, emc.models, emc.fluence, emc.table.weight)
     sample = work.sample(0, emc.fluence, N_SAMPLE)
     return choose_search(work, likelihood, expander, sample, beta, 0.999), likelihood, expander
 
@@ -105,7 +105,7 @@ def test_rejected_frames_are_not_merged_in_two_passes(
 ) -> None:
     emc = enter_last(data, known, True)
     likelihood = emc.noise.likelihood(emc.work)
-    beta = emc.annealing.inverse_temperature(emc.work, likelihood, emc.models, emc.fluence)
+    beta = emc.annealing.inverse_temperature(emc.work, likelihood, emc.models, emc.fluence, emc.table.weight)
     emc.table.weight = np.where(np.arange(len(emc.half)) % 3 == 0, 0.0, 1.0)
     merge_whole_frames(emc)
     photons = emc.orient_and_merge(0, likelihood, beta).sums[0].finish()[..., 0].sum()

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from orienteer.particle.named_bodies import random_blobs
+from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.orienting.temperature import LAST_PERPLEXITY, Annealing
 
 
@@ -12,7 +15,7 @@ def next_share(annealing: Annealing, tiny_emc: Any) -> float:
     before = annealing.target
     emc = tiny_emc
     likelihood = emc.noise.likelihood(emc.work)
-    annealing.inverse_temperature(emc.work, likelihood, emc.models, emc.fluence)
+    annealing.inverse_temperature(emc.work, likelihood, emc.models, emc.fluence, emc.table.weight)
     return annealing.target / before
 
 
@@ -63,3 +66,25 @@ def test_without_halves_and_with_several_states_it_stays_slow_and_more_iteration
     for _ in range(3):
         slow.step()
     assert slow.annealing.rate == Annealing(100).rate
+
+
+def test_a_bright_shot_of_something_else_has_no_say_in_the_temperature(simulated: Any) -> None:
+    """It is among the frames that are scored to find the temperature, and has more nats than the others."""
+    particle, other = random_blobs(200.0, 20, 5), random_blobs(330.0, 12, 9)
+    data = simulated(particle, 14, 65.0, frames=80, photons_per_frame=3000.0, fluence_jitter=0.4)
+    plain = data.emc(level=4)
+    place = int(plain.work.frames_of(0)[10])
+    frames = data.patterns.dense().astype(np.float32)
+    junk = simulated(other, 14, 65.0, frames=1, photons_per_frame=3000.0).patterns.dense()[0]
+    frames[place] = np.random.default_rng(0).poisson(300.0 * junk.astype(np.float64))
+    dirty = Emc(data.source(frames=frames), plain.settings, seed=1, device="cpu")
+    assert dirty.first_weight[place] == 0
+    shown = np.arange(80) != place
+
+    def perplexity(emc: Emc) -> float:
+        """Of the frames of the particle, in the first iteration."""
+        emc.models = plain.models.copy()
+        emc.step()
+        return emc.table.mean_perplexity(emc.table.merged & ~emc.sentinel & shown)
+
+    assert perplexity(dirty) == pytest.approx(perplexity(plain), rel=0.1)

@@ -82,6 +82,14 @@ def bounded_weights(weight: NDArray[np.float64], fluence: NDArray[np.float64]) -
     return np.asarray(weight * most / np.maximum(fluence, most))
 
 
+def weights_in_temperature(weight: NDArray[np.float64], fluence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same (N,), but 0 for frames that rather show something else.
+
+    However little such a frame counts, it would hold down the temperature of all if it is bright.
+    """
+    return np.where(weight >= 0.5, bounded_weights(weight, fluence), 0.0)
+
+
 def _first_fluence(
     photons: NDArray[np.float64], behind: float, told: NDArray[np.float64], spread: float
 ) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from orienteer.posterior.tempering import (
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.fine_search import FineSearch
+from orienteer.reconstruction.orienting.temperature import say_in_temperature
 
 # Inverse temperatures whose logarithms differ by less count as the same.
 _SAME_TEMPERATURE = 1e-3
@@ -25,20 +26,22 @@ def fine_inverse_temperature(
 ) -> float:  # fmt: skip
     """The inverse temperature at which frames, up to ``limit``, are spread over ``target`` fine rows.
 
-    sample : a few frames; blocks : the fine rows below the coarse rows that they keep in the first pass.
+    sample : a few frames, with their weights in the merge.
+    blocks : the fine rows below the coarse rows that they keep in the first pass.
     The result is for a frame of fluence 1; ``posterior.tempering.inverse_temperatures`` gives that of each
     frame, at most ``limit``.  It is ``UNTEMPERED`` if even at the limit frames are spread too widely: the
-    brightest frames are hardly ever among the few.  Frames are weighted by their fluence.
+    brightest frames are hardly ever among the few.
     """
     scored = search.score(likelihood, expander, sample, blocks)
-    fluence = to_numpy(sample.fluence)
+    says = to_numpy(say_in_temperature(sample))
 
     def excess(log_beta: float) -> float:
         own = inverse_temperatures(float(np.exp(log_beta)), sample.fluence, limit)
         entropy = to_numpy(search.posterior(scored, own).posterior.entropy)
-        return float(np.mean(entropy * fluence / fluence.mean()) - np.log(target))
+        return float(np.average(entropy, weights=says) - np.log(target))
 
-    low, high = np.log(LOWEST_INVERSE_TEMPERATURE), np.log(highest_inverse_temperature(fluence, limit))
+    brightness = to_numpy(sample.fluence)[says > 0]
+    low, high = np.log(LOWEST_INVERSE_TEMPERATURE), np.log(highest_inverse_temperature(brightness, limit))
     if excess(high) >= 0:
         return UNTEMPERED
     while high - low > _SAME_TEMPERATURE:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.tempering import inverse_temperature_for_perplexity, inverse_temperatures
+from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.orienting.expectation import can_fuse, score_tile
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.workspace import Workspace
@@ -76,24 +77,26 @@ class Annealing:
 
     def inverse_temperature(
         self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64],
-        states_per_frame: float = 1.0,
+        weight: NDArray[np.float64], states_per_frame: float = 1.0,
     ) -> float:  # fmt: skip
         """Inverse temperature of a frame of mean fluence in the next iteration; lowers the target.
 
+        weight : (N,) how much each frame counts; 0 if it shows something else.
         states_per_frame : models that a frame is spread over, with poses in each.
         It is found from the scores of a few frames; ``inverse_temperatures`` gives that of each frame.
         """
         stride = self.stride
-        scores, brightness = sample_scores(work, likelihood, models, fluence, stride)
+        scores, sample = sample_scores(work, likelihood, models, fluence, weight, stride)
+        says, brightness = say_in_temperature(sample), sample.fluence
         n_pose_rows = len(work.poses) * len(models[0])
         log_prior = work.rows.log_prior[:n_pose_rows].reshape(len(models[0]), -1)[:, ::stride].reshape(-1)
         self.inverse = inverse_temperature_for_perplexity(
             scores, log_prior, self.target * states_per_frame / stride,
-            brightness=brightness if work.is_grouped else None,
+            brightness=brightness if work.is_grouped else None, weights=says,
         )  # fmt: skip
-        # The schedule also ends when all of these frames are at the limit: the mean is 1 only then.
-        typical = inverse_temperatures(self.inverse, brightness).mean() if work.is_grouped else self.inverse
-        self.is_untempered = bool(typical >= 1)
+        # The schedule also ends when all frames that have a say are at the limit: the least is 1 only then.
+        own = inverse_temperatures(self.inverse, brightness[says > 0]) if work.is_grouped else None
+        self.is_untempered = bool((self.inverse if own is None else own.min()) >= 1)
         if self.target <= LAST_PERPLEXITY or self.is_untempered:
             self.iterations_done += 1
         self.target = max(LAST_PERPLEXITY, self.target * self.rate)
@@ -128,10 +131,20 @@ class Annealing:
         self.rate = float(state.get("annealing/rate", _RATE))
 
 
+def say_in_temperature(sample: Batch) -> Array:
+    """How much each frame of a sample (D,) says about the temperature: its fluence times its weight.
+
+    Dim frames are spread over many poses at any temperature.  Where all weights are 0, only fluences count.
+    """
+    says = sample.fluence if sample.weight is None else sample.fluence * sample.weight
+    return says if float(says.sum()) > 0 else sample.fluence
+
+
 def sample_scores(
-    work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64], stride: int = 1
-) -> tuple[Array, Array]:
-    """Scores (rows, D) of a few frames of one half with the model that orients them; and their fluences.
+    work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64],
+    weight: NDArray[np.float64], stride: int = 1,
+) -> tuple[Array, Batch]:  # fmt: skip
+    """Scores (rows, D) of a few frames of one half with the model that orients them; and these frames.
 
     One half stands for both, because slicing another model costs more than scoring these frames.
     stride : only every so many poses are scored.
@@ -139,7 +152,7 @@ def sample_scores(
     xp = work.xp
     poses = Poses(xp.ascontiguousarray(work.poses.matrices[::stride]), work.poses.log_weights[::stride])
     rows = RowSpace(poses, work.rows.n_models, work.rows.log_prior, tile_rows=work.rows.tile_rows)
-    samples = ((half, work.sample(half, fluence, _SAMPLED_FRAMES)) for half in range(len(models)))
+    samples = ((half, work.sample(half, fluence, _SAMPLED_FRAMES, weight)) for half in range(len(models)))
     half, batch = next((half, batch) for half, batch in samples if batch is not None)
     expander = work.expander(models[len(models) - 1 - half])
     fused, tiles = can_fuse(likelihood, batch, expander), list(rows.tiles())
@@ -149,4 +162,4 @@ def sample_scores(
     for tile in own:
         slices = expander.turned(rows, tile) if fused else expander.slices(rows, tile, batch.by_pixel)
         scores[tile.first - first : tile.last - first] = score_tile(likelihood, slices, batch)
-    return work.mesh.all.rows(scores), batch.fluence
+    return work.mesh.all.rows(scores), batch
