@@ -98,7 +98,7 @@ def _refine_part(
     tile_rows = emc.plan.refined_rows
     weight = bounded_weights(emc.table.weight, emc.fluence)
     done = [np.zeros(0, dtype=np.int64)]
-    for batch, block in _own_blocks(emc, work.batches(part, emc.fluence, weight)):
+    for batch, constants, block in _own_blocks(emc, likelihood, work.batches(part, emc.fluence, weight)):
         model = emc.table.model[batch.places]
         is_own = np.zeros(len(batch), dtype=bool)
         is_own[block] = True
@@ -107,7 +107,7 @@ def _refine_part(
         if emc.known is not None and part != "sentinel":
             is_free = ~emc.known.is_known[batch.places]
             known = np.flatnonzero(is_own & ~is_free & (model >= 0))
-            _keep_known(emc, likelihood, expander, batch, known, deposit, is_near)
+            _keep_known(emc, likelihood, expander, batch, constants, known, deposit, is_near)
         frames = np.flatnonzero(is_own & (model >= 0) & is_free)
         if not len(frames):
             continue
@@ -116,7 +116,7 @@ def _refine_part(
             likelihood, expander, batch, frames, model[frames], begun, step_deg,
             n_steps=_SECOND_CLIMB if is_near else _CLIMB, tile_rows=tile_rows,
         )  # fmt: skip
-        _note(emc, likelihood, batch, refined, is_near)
+        _note(emc, batch, constants, refined, is_near)
         if deposit is not None:
             merge_refined(
                 likelihood, expander, batch, refined, deposit, work.pixel_weights, tile_rows=tile_rows
@@ -124,20 +124,25 @@ def _refine_part(
     return np.concatenate(done)
 
 
-def _own_blocks(emc: "Emc", batches: Iterable[Batch]) -> Iterator[tuple[Batch, slice]]:
+def _own_blocks(
+    emc: "Emc", likelihood: Likelihood, batches: Iterable[Batch]
+) -> Iterator[tuple[Batch, NDArray[np.float64], slice]]:
     """The frames of each batch that climb together on this rank: the same blocks on any number of ranks.
+
+    Between batch and block: what the scores of the batch leave out, (D,), which all its blocks need.
 
     The last bits of a climb depend on which frames climb together.  If no axis of a parabola is better than
     another, these bits decide along which the climb goes on.
     """
     for batch in batches:
+        constants = emc.table.constants(likelihood, batch)
         for block in own_blocks(emc.work.mesh.poses, len(batch), emc.device == "cuda"):
-            yield batch, block
+            yield batch, constants, block
 
 
 def _keep_known(
-    emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, frames: NDArray[np.int64],
-    deposit: Deposit | None, is_near: bool,
+    emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, constants: NDArray[np.float64],
+    frames: NDArray[np.int64], deposit: Deposit | None, is_near: bool,
 ) -> None:  # fmt: skip
     """Keep frames (F,) of a batch at their given poses, and merge them there."""
     if not len(frames):
@@ -148,7 +153,7 @@ def _keep_known(
     score = local_scores(likelihood, expander, batch, *own, poses[:, None], emc.plan.tile_rows)[:, 0]
     nothing = xp.zeros_like(score)
     refined = Refined(*own, poses, score, nothing, xp.zeros((len(frames), 3, 3)))
-    _note(emc, likelihood, batch, refined, is_near)
+    _note(emc, batch, constants, refined, is_near)
     if deposit is not None:
         for m in np.unique(model):
             of_model = xp.asarray(np.flatnonzero(model == m))
@@ -158,15 +163,16 @@ def _keep_known(
             )  # fmt: skip
 
 
-def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined, is_near: bool) -> None:
+def _note(emc: "Emc", batch: Batch, constants: NDArray[np.float64], refined: Refined, is_near: bool) -> None:
     """Write the refined poses and scores into the table; the evidence rises by as much as the score.
 
+    constants : (D,) that the scores of the batch leave out.
     Scores on a grid use the fluence of a group, and these the frame's own.  The two cannot be compared, and
     so the gain is that of the climb.  In the second climb the score in the table is of this kind already, and
     the gain is the difference from it.
     """
     frames = to_numpy(refined.frames)
-    score = to_numpy(refined.score) + emc.table.constants(likelihood, batch)[frames]
+    score = to_numpy(refined.score) + constants[frames]
     places, table = batch.places[frames], emc.table
     table.quaternion[places] = to_numpy(refined.quaternions)
     table.log_evidence[places] += score - table.log_likelihood[places] if is_near else to_numpy(refined.gain)
