@@ -214,13 +214,13 @@ def test_a_correlation_beyond_the_claim_is_not_quoted_alone(
     run_folder: Path, edit: Callable[..., None]
 ) -> None:
     file = run_folder / "validation/validation.json"
-    edit(file, resolution_A=40.0, resolutions_A={"0.143": 12.0, "0.5": 32.0, "half-bit": 38.0})
+    edit(file, resolution_A=200.0, resolutions_A={"0.143": 12.0, "0.5": 150.0, "half-bit": 190.0})
     evidence = gather(run_folder)
     assert evidence.validation.value is not None
     drawn = str(draw_trust(evidence, validation_facts(evidence.validation.value), None))
-    for words in ("12 Å or better (edge of the data)", "32 Å"):
-        assert f">{words}, beyond 40 Å in the radial mean only<" in drawn
-    assert ">38 Å<" in drawn
+    for words in ("12 Å or better (edge of the data)", "150 Å"):
+        assert f">{words}, beyond 200 Å in the radial mean only<" in drawn
+    assert ">190 Å<" in drawn
 
 
 def test_halves_with_known_orientations_are_not_said_to_share_nothing(run_folder: Path) -> None:
