@@ -10,6 +10,7 @@ import pytest
 from orienteer.compare.shells import radial_mean, shell_index
 from orienteer.errors import FileError
 from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.frames.frame_fit import signal_at_poses
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.source.patterns import FRAME_MASK
 
@@ -74,3 +75,30 @@ def test_pixels_that_frames_forbid_do_not_look_like_errors_of_the_model(simulate
         found.append(np.median(emc.noise.dispersion[2:12]))
         assert emc.frames.has_missing == (FRAME_MASK in columns)
     assert found[1] < found[0] + 0.05
+
+
+@pytest.mark.parametrize("masks", [False, True], ids=["all pixels", "with forbidden pixels"])
+def test_sigma_is_the_noise_in_units_of_the_model_and_every_pixel_counts_once(
+    simulated: Any, tiny: Any, masks: bool
+) -> None:
+    """Frames of unequal fluence are sorted into groups, of which the brightest has one frame."""
+    data = simulated(tiny.particle, 14, 65.0, frames=120, photons_per_frame=3000, fluence_jitter=1.0)
+    columns = dict(data.patterns.columns)
+    if masks:
+        columns[FRAME_MASK] = np.zeros((120, 196), dtype=np.uint8)
+        columns[FRAME_MASK][:, :70] = 2
+    settings = EmcSettings(level=3, diameter_A=200, likelihood="gaussian")
+    emc = Emc(data.source(columns=columns), settings, seed=1, device="cpu")
+    set_truth(data, emc)
+    fluence, poses = columns["truth_fluence"], columns["truth_orientation"]
+    model = np.zeros(120, dtype=np.int64)
+    emc.noise.update(emc.work, emc.models, poses, model, fluence)
+
+    places = emc.work.places[: emc.work.n_scored]
+    used = np.concatenate([emc.work.frames_of(0), emc.work.frames_of(1)])
+    expected = signal_at_poses(emc.work, emc.models[0], poses[used], model[used]).astype(np.float64)
+    pixels = emc.pixels.index[places]
+    counts = data.patterns.dense()[used][:, pixels].astype(np.float64)
+    seen = np.ones_like(counts, bool) if not masks else columns[FRAME_MASK][used][:, pixels] < 2
+    wanted = np.sqrt(((counts / fluence[used, None] - expected)[seen] ** 2).mean())
+    assert emc.noise.sigma == pytest.approx(wanted, rel=1e-4)

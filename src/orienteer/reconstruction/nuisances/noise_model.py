@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.errors import FileError, SettingsError
 from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.dispersion import dispersion_sums, estimate_dispersion, join_sums
 from orienteer.likelihood.gaussian import Gaussian
 from orienteer.likelihood.negative_binomial import NegativeBinomial
 from orienteer.likelihood.poisson import Poisson
-from orienteer.reconstruction.frames.frame_fit import dense_frames, signal_at_poses
+from orienteer.reconstruction.frames.frame_fit import DenseFrames, dense_frames, signal_at_poses
 from orienteer.reconstruction.frames.pixels import PixelTable
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.settings import EmcSettings
@@ -31,6 +31,7 @@ class NoiseModel:
     """How counts scatter about the model, learnt from the residuals of frames that were not merged into it.
 
     dispersion : (shells,) relative variance of the model's own error; 0 is Poisson.
+    sigma : of the Gaussian likelihood, in photons at unit fluence; 0: not measured yet.
     background : (U,) photons per shot at the usable pixels, or None.
     """
 
@@ -98,8 +99,8 @@ class NoiseModel:
         self, work: "Workspace", models: Array, poses: NDArray[Any], model: NDArray[Any],
         fluence: NDArray[np.float64],
     ) -> None:  # fmt: skip
-        """Measure the dispersion from frames at their best poses in the model that oriented them."""
-        parts, residuals = [], []
+        """Measure dispersion and sigma from frames at their best poses in the model that oriented them."""
+        parts, noise = [], np.zeros(2)  # of which: sum of (K / phi - s)^2, and number of pixels
         n_shells = int(work.shell.max()) + 1
         shell = work.xp.asarray(work.shell[: work.n_scored])
         for h in range(len(models)):
@@ -113,16 +114,19 @@ class NoiseModel:
                     continue
                 places, frames = places[good], dense_frames(group.frames[good])
                 expected = signal_at_poses(work, models[len(models) - 1 - h], poses[places], model[places])
-                expected *= work.xp.asarray(fluence[places, None].astype(np.float32))
+                phi = work.xp.asarray(fluence[places, None].astype(np.float32))
+                if self._kind == "gaussian":
+                    noise += _noise_sums(frames, phi, expected)
+                expected *= phi
                 if work.pixel_model.background is not None:
                     expected += work.pixel_model.background[: work.n_scored]
                 expected = frames.masked(expected)
-                residuals.append(float(((frames.counts - expected) ** 2).mean()))
                 parts.append(dispersion_sums(frames.counts, expected, shell, n_shells))
         if parts:
             estimate = estimate_dispersion(join_sums(parts))
             self.dispersion = np.minimum(estimate, _LARGEST_DISPERSION)
-            self.sigma = float(np.sqrt(np.mean(residuals)))
+        if noise[1]:
+            self.sigma = float(np.sqrt(noise[0] / noise[1]))
 
     def dispersion_of_pixels(self, work: "Workspace") -> NDArray[np.float64]:
         """(P,) dispersion at the pixels of a stage."""
@@ -142,6 +146,19 @@ class NoiseModel:
         new = junk.copy()
         new[:, xp.asarray(work.places)] = ((total[..., 0] + 0.25) / (total[..., 1] + 0.25)).astype(xp.float32)
         return new
+
+
+def _noise_sums(frames: DenseFrames, fluence: Array, signal: Array) -> NDArray[np.float64]:
+    """Sum of (K / phi - s)^2 over the pixels that frames have seen, and their number; without dark frames.
+
+    fluence : (D, 1); signal : (D, S), at unit fluence.
+    """
+    xp = array_namespace(signal)
+    is_lit = fluence > 0
+    seen = frames.masked(xp.ones_like(signal)) * is_lit
+    residual = frames.counts / xp.where(is_lit, fluence, 1.0) - signal
+    total = xp.sum(xp.astype(residual * residual * seen, xp.float64))
+    return np.array([float(total), float(xp.sum(seen))])
 
 
 def _read_background(path: str, pixels: PixelTable) -> NDArray[np.float64] | None:
