@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from orienteer.errors import SettingsError
 from orienteer.orientation.point_group import PointGroup
 from orienteer.settings.section import Section
 
@@ -14,9 +15,16 @@ _MOST_MODELS = 64
 AUTO_SYMMETRY = "auto"
 
 
-def _auto_in_either_case(value: Any) -> Any:
-    """Accept "auto" in upper or lower case, as for names of point groups."""
-    return AUTO_SYMMETRY if isinstance(value, str) and value.strip().lower() == AUTO_SYMMETRY else value
+def _symmetry(value: Any) -> Any:
+    """The name of a point group as this package writes it, or "auto"; refuse any other text."""
+    if not isinstance(value, str):
+        return value
+    if value.strip().lower() == AUTO_SYMMETRY:
+        return AUTO_SYMMETRY
+    try:
+        return str(PointGroup(value))
+    except SettingsError as error:
+        raise ValueError(f"{error.message} {error.hint} With {AUTO_SYMMETRY} it is looked for") from None
 
 
 def given_group(symmetry: str) -> PointGroup:
@@ -74,7 +82,7 @@ class EmcSettings(Section):
     reject_junk: bool = Field(
         default=True, description="Leave out frames that show something other than the particle, or nothing."
     )
-    symmetry: Annotated[str, BeforeValidator(_auto_in_either_case)] = Field(
+    symmetry: Annotated[str, BeforeValidator(_symmetry)] = Field(
         default="auto",
         description="Of the particle: C1, Cn, Dn, T, O or I; auto: I, O or T if EMC finds it, else C1.",
     )
