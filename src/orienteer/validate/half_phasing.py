@@ -1,4 +1,8 @@
-"""Phase a run, and each half separately: with its own starts, its own support and its own size."""
+"""Phase a run, and each half separately: with its own starts, support and size of the particle.
+
+A symmetry that was given holds for the run and for both halves.  One that was found holds only for the run
+that has found it: the frames of the run are those of both halves.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +62,11 @@ def phase_half(
     """Phase a half and write the density into its folder, or open one that was made with the same settings.
 
     model : counted from 1; densities of models after the first have a folder of their own below.
+    settings : as they were given; see :func:`phase_settings_for`.
     diameter_A : of the particle, as found by the run from single frames, which show it better than the
         intensity does; used if the settings give none.
     """
+    settings = phase_settings_for(run, settings)
     if diameter_A and not settings.diameter_A:
         settings = settings.model_copy(update={"diameter_A": diameter_A})
     given = open_intensity(run.path, model)

@@ -2,7 +2,8 @@
 
 Their folders, ``validation/half_1`` and ``validation/half_2``, are inside that of the validated run.  They
 are ordinary runs, which can be stopped, resumed and looked at.  Each has its own seed, its own random start,
-its own estimate of the size of the particle and its own choice of frames.
+its own estimate of the size of the particle, its own search for a symmetry (if none is given) and its own
+choice of frames.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ class HalfSummary:
 
     path : its folder, below that of the validation.
     seed, phase_seed : of its random start, and of the random starts of its phasing.
+    symmetry : of its density: given, or found by this half in its own frames.
     phases_repeat_to_A : resolution to which its phases repeat from start to start; None if not known.
     phasing_remarks : remarks of its phasing.
     """
@@ -59,6 +60,7 @@ class HalfSummary:
     iterations: int
     reason: str
     diameter_A: float
+    symmetry: str = "C1"
     phases_repeat_to_A: float | None = None
     phasing_remarks: tuple[str, ...] = ()
 

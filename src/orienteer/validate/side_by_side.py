@@ -37,7 +37,6 @@ from orienteer.compute.progress import tell
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.crew import crew
 from orienteer.run.validation_settings import ValidationSettings
-from orienteer.validate.half_phasing import phase_settings_for
 from orienteer.validate.half_process import DONE
 from orienteer.validate.halves import Halves, begin_halves
 from orienteer.validate.halves_first import can_begin_with_halves
@@ -95,7 +94,8 @@ class SideBySide:
         order = {
             "path": str(run.path.absolute()),
             "settings": settings.model_dump(mode="json"),
-            "phasing": phase_settings_for(run, phasing).model_dump(mode="json"),
+            # Only what was given: each process adds what its own run has found.
+            "phasing": (phasing or PhaseSettings()).model_dump(mode="json", exclude_unset=True),
             "device": device,
             "cores": max(1, usable_cores() // _PROCESSES),
             "lead": halves.lead,

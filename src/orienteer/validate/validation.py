@@ -93,7 +93,7 @@ def validate(
             errors = voxel_errors(whole, settings, device)
     with part("halves: reconstruct"):
         _bring_to_their_end(whole, halves, settings, phasing, device, at_work)
-    phasing = phase_settings_for(whole, phasing)
+    phasing = phasing or PhaseSettings()
     seeds = [half_phase_seed(whole.seed, half) for half in (1, 2)]
     check_independence(
         *(
@@ -105,14 +105,17 @@ def validate(
         # One after the other: each reconstruction holds all frames of its half.
         models = [halves.asked(half, device) for half in range(2)]
     summaries = [
-        HalfSummary(one.path.name, one.seed, seed, model.frames, one.iteration, one.reason, model.diameter_A)
+        HalfSummary(
+            one.path.name, one.seed, seed, model.frames, one.iteration, one.reason, model.diameter_A,
+            phase_settings_for(one, phasing).symmetry,
+        )
         for one, seed, model in zip(halves.runs, seeds, models, strict=True)
-    ]
+    ]  # fmt: skip
     n_states = len(whole.volumes())
     pairs = [pair_states(whole.volumes(), one.volumes()) for one in halves.runs]
     alike = likenesses(*(one.volumes() for one in halves.runs)) if n_states > 1 else np.ones((1, 1))
     states: list[StateAgreement] = []
-    troubles = _unlike_symmetries(halves)
+    troubles = _unlike_symmetries(whole, halves)
     poses: PoseAgreement | None = None
     first_told: list[HalfSummary] | None = None
     for state, own in enumerate(zip(*pairs, strict=True)):
@@ -214,15 +217,16 @@ def _compared_intensities(
     return intensity, worse_of((first, compare_intensities(second_half, volume, *size, edge, near)))
 
 
-def _unlike_symmetries(halves: Halves) -> tuple[str, ...]:
-    """A sentence if the halves have found different symmetries in their frames."""
+def _unlike_symmetries(whole: Run, halves: Halves) -> tuple[str, ...]:
+    """A sentence if the run and its halves have not all found the same symmetry in their frames."""
     first, second = (run.group for run in halves.runs)
-    if first == second:
+    if first != second:
+        found = f"The halves have found different symmetries, {first} and {second}"
+    elif first != whole.group:
+        found = f"The run of all frames has found the symmetry {whole.group}, but its halves {first}"
+    else:
         return ()
-    return (
-        f"The halves have found different symmetries, {first} and {second}: give the run the right one, "
-        "reconstruct --symmetry.",
-    )
+    return (f"{found}: give the run the right one, reconstruct --symmetry.",)
 
 
 def _share_of(whole: Run, state: int) -> float:
@@ -318,8 +322,8 @@ def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:
     told = []
     if known_orientations_in_words(dict(run.settings)):
         told.append(KNOWN_ORIENTATIONS)
-    if run.given_group.order > 1:
-        told.append(f"the symmetry {run.given_group}")
+    given = dict.fromkeys((run.given_group.name, phasing.symmetry))
+    told += [f"the symmetry {name}" for name in given if name != "C1"]
     if diameter_A := run.settings.diameter_A or phasing.diameter_A:
         told.append(f"the diameter {diameter_A:g} A")
     if phasing.support_volume_A3:
