@@ -90,6 +90,20 @@ def test_the_page_says_from_where_on_the_density_is_not_measured(reported_once: 
     assert row[1].startswith(f"{edge_A:.3g} Å; the constraints alone")
 
 
+def test_volumes_have_three_digits(run_folder: Path, edit: Callable[..., None]) -> None:
+    def row_of(name: str) -> str | None:
+        write_report(run_folder)
+        page = (run_folder / "report.html").read_text()
+        found = re.search(f"{name}</th>\\s*<td>(.*?)</td>", page)
+        return found and found[1]
+
+    edit(run_folder / "phasing.json", support_volume_A3=17023207.4, particle_volume_A3=4261234.5)
+    assert row_of("Volume of the support") == "17,000,000 Å³"
+    assert row_of("Volume of the particle") == "4,260,000 Å³"
+    edit(run_folder / "phasing.json", particle_volume_A3=0.0)  # not known to older files
+    assert row_of("Volume of the particle") is None
+
+
 def test_the_maps_in_the_page_are_those_of_the_files(reported_once: Path) -> None:
     content = (reported_once / "report.html").read_text()
     stored = json.loads(content.partition('id="maps">')[2].partition("</script>")[0])

@@ -14,7 +14,7 @@ from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, Voxel
 from orienteer.cli.progress import show_steps
 from orienteer.cli.stopping import telling_when_stopped
 from orienteer.compute.progress import tell
-from orienteer.compute.words import time_in_words
+from orienteer.compute.words import in_three_digits, time_in_words
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.plot.saving import save_picture
@@ -131,7 +131,7 @@ def _print(
         ("starts", f"{len(chosen)} of {found.clusters.n_starts} agree and are averaged"),
         ("phases", found.prtf.words()),
         ("R-factor", f"{found.r_factor.overall:.3f}"),
-        ("support", f"{found.support_volume_A3:,.0f} A^3"),
+        ("support", f"{in_three_digits(found.support_volume_A3)} A^3"),
         (
             "unit",
             f"{found.scale.unit} (from {found.scale.source})" if found.scale.is_absolute else "arbitrary",

@@ -24,6 +24,15 @@ def in_bytes(n: float) -> str:
     return f"{n:.0f} B"
 
 
+def in_three_digits(value: float) -> str:
+    """A number with the three digits that are known of most quantities, and commas between thousands.
+
+    >>> [in_three_digits(v) for v in (17023207.4, 1234, 0.012345)]
+    ['17,000,000', '1,230', '0.0123']
+    """
+    return f"{float(f'{value:.3g}'):,.12g}"
+
+
 def time_in_words(seconds: float) -> str:
     """A duration with as much detail as a reader needs.
 

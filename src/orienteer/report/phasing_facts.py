@@ -39,6 +39,7 @@ class PhasingFacts:
     edge_A: float | None = None
     diameter_A: float | None = None
     support_volume_A3: float | None = None
+    particle_volume_A3: float | None = None
     unit: str = ARBITRARY
     scale_source: str = ""
     hand: str = ""
@@ -73,6 +74,7 @@ def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
         edge_A=as_number(said.get("edge_A")),
         diameter_A=as_number(said.get("diameter_A")),
         support_volume_A3=as_number(said.get("support_volume_A3")),
+        particle_volume_A3=as_number(said.get("particle_volume_A3")),
         unit=_short(as_words(said.get("unit"))),
         scale_source=as_words(at(said, "scale", "source")),
         hand=as_words(said.get("hand")),

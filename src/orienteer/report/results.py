@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from orienteer.compute.words import counted, time_in_words
+from orienteer.compute.words import counted, in_three_digits, time_in_words
 from orienteer.errors import OrienteerError
 from orienteer.report.curves import histogram, radial_charts, step_charts
 from orienteer.report.directions import draw_directions
@@ -210,8 +210,12 @@ def _phasing_rows(phasing: PhasingFacts) -> list[tuple[str, Content]]:
         rows.append(("Log-likelihood of voxels left out", number(phasing.free_log_likelihood, 5)))
     if phasing.diameter_A is not None:
         rows.append(("Largest extent", with_unit(phasing.diameter_A, "Å")))
-    if phasing.support_volume_A3 is not None:
-        rows.append(("Volume of the support", with_unit(phasing.support_volume_A3, "Å³")))
+    volumes = {"support": phasing.support_volume_A3, "particle": phasing.particle_volume_A3}
+    rows += [
+        (f"Volume of the {name}", f"{in_three_digits(volume)} Å³")
+        for name, volume in volumes.items()
+        if volume
+    ]
     if phasing.edge_A is not None:
         edge = with_unit(phasing.edge_A, "Å")
         rows.append(("Edge of the data", f"{edge}; the constraints alone determine finer waves"))
