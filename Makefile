@@ -1,14 +1,14 @@
 # Orienteer: `make demo` to see it, `make test` to check it.  Each target makes its own environment in .venv.
-.PHONY: demo test rehearse lint docs bench bench-all format clean help
+.PHONY: demo test rehearse rehearse-memory lint docs bench bench-all format clean help
 .DEFAULT_GOAL := help
 VENV := .venv/bin
 # Workers and the many programs that tests start take what is compiled already, also where containers keep nothing.
-test rehearse: export PYTHONDONTWRITEBYTECODE =
+test rehearse rehearse-memory: export PYTHONDONTWRITEBYTECODE =
 # Many tests wait for programs that they have started: two more than there are cores.
 WORKERS := $(shell expr $$(nproc) + 2)
 
 help:                ## show this list
-	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
 demo:                ## the whole way: simulate a virus, find its density blind, validate, report (five minutes on two cores)
 	@tools/environment
@@ -21,6 +21,12 @@ test:                ## run the tests (GPU and slow ones are skipped and say why
 rehearse:            ## run the tests for the GPU without one: NumPy behind CuPy's rules, CUDA sources compiled by g++
 	@tools/environment dev
 	@$(VENV)/python -m pytest -m gpu --rehearse -n $(shell nproc) --dist loadgroup $(TESTS)
+
+rehearse-memory:     ## the same, and kernels are watched for memory that is not theirs (several times as slow)
+	@tools/environment dev
+	@LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so.6)" \
+		ASAN_OPTIONS=detect_leaks=0 \
+		$(VENV)/python -m pytest -s -m gpu --rehearse -n $(shell nproc) --dist loadgroup $(TESTS)
 
 lint:                ## style (ruff) and types (mypy, strict)
 	@tools/environment dev

@@ -1,6 +1,8 @@
 """A rehearsal: the tests for the GPU on a machine without one.
 
-``make rehearse``, or ``pytest -m gpu --rehearse``.  Nothing in this folder is active otherwise.
+``make rehearse``, or ``pytest -m gpu --rehearse``.  Nothing in this folder is active otherwise.  With the
+sanitizer of addresses loaded (``make rehearse-memory``), a kernel that leaves the memory of its arrays ends
+the process, and says where.
 
 stand_in/      packages named ``cupy``, ``cupyx``, ``cufinufft``: arrays of NumPy behind CuPy's rules.  Arrays
                of the host are refused, functions that CuPy lacks do not exist (``cupy/names.txt``), and new

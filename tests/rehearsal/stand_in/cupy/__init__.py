@@ -96,13 +96,4 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: A
     return outside(np.isclose(inside(a, "isclose"), inside(b, "isclose"), rtol, atol, equal_nan))
 
 
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    """CuPy repeats by whole numbers, or a list of them, and not by an array of the device."""
-    from cupy._strict import outside
-
-    if isinstance(repeats, ndarray):
-        raise ValueError("cupy.repeat does not support an array of the device as repeats")
-    return outside(np.repeat(a._a, repeats, axis))
-
-
 __all__ = [name for name in globals() if name not in ("Any", "np", "functions", "ufuncs") and name[0] != "_"]

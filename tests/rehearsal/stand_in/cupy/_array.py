@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from cupy import _memory
+from cupy._limits import check_atomic
 from cupy._strict import IMPLICIT, SCALARS, inside, outside
 
 
@@ -215,6 +216,7 @@ class ndarray:  # noqa: N801
         self._a.partition(kth, axis)
 
     def scatter_add(self, slices: Any, value: Any) -> None:
+        check_atomic("add", self.dtype)
         np.add.at(self._a, place(slices), inside(value, "scatter_add"))
 
     # What NumPy does when it meets such an array.

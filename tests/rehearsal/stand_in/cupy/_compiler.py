@@ -32,6 +32,9 @@ _INSTRUCTIONS = {
 }
 
 
+# With the sanitizer of addresses loaded into Python, kernels are watched for any memory that is not theirs.
+_WATCHED = "libasan" in os.environ.get("LD_PRELOAD", "")
+_FLAGS += ("-g1", "-fsanitize=address", "--param=asan-stack=0", "--param=asan-globals=0") if _WATCHED else ()
 # Each of these calls a function of scheduler.cpp, which ends the launch with the line of the source.
 _CHECKS = "-fsanitize=null,alignment,bounds,shift,signed-integer-overflow,integer-divide-by-zero"
 
@@ -68,7 +71,7 @@ def _compiled(code: str, options: tuple[str, ...]) -> Path:
         source.write_text(translated(text))
         flags = [standard, *_FLAGS, _CHECKS, f"-ffp-contract={contract}", "-I", str(_EMULATION)]
         _run(["g++", *flags, "-c", str(source), "-o", str(compiled)])
-        _run(["g++", "-shared", str(compiled), str(_scheduler()), "-o", str(own / "made")])
+        _run(["g++", "-shared", *_FLAGS, str(compiled), str(_scheduler()), "-o", str(own / "made")])
 
     return _kept(repr((code, standard, defines, contract)), ".so", make)
 

@@ -15,9 +15,8 @@ class Memory:
     """``size`` bytes of the device, at ``ptr``."""
 
     def __init__(self, size: int) -> None:
-        self._bytes = np.full(size + 512, _POISON, np.uint8)
-        self.size, self.device_id = size, 0
-        self.ptr = -(-self._bytes.ctypes.data // 512) * 512
+        self._bytes = np.full(size, _POISON, np.uint8)
+        self.size, self.device_id, self.ptr = size, 0, self._bytes.ctypes.data
 
 
 class UnownedMemory:

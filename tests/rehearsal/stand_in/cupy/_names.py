@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from cupy._limits import check
 from cupy._strict import has_device_array, inside, outside, quietly
 
 # Their result says something about arrays, and lies on the host.
@@ -66,6 +67,7 @@ def on_device(name: str, parameters: list[str], function: Callable[..., Any]) ->
             return function(*(_type_of(each) for each in given), **named)
         if name not in FROM_NUMBERS and not has_device_array([*given, *named.values()]):
             raise TypeError(f"cupy.{name} needs an array of the device, not {[type(each) for each in given]}")
+        check(name, given)
         here = [inside(each, name) for each in given]
         named_here = {key: inside(value, name) for key, value in named.items()}
         result = function(*here, **named_here)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from cupy._limits import check_atomic
 from cupy._names import sections
 from cupy._strict import SCALARS, outside, quietly
 
@@ -75,6 +76,7 @@ class ufunc:  # noqa: N801
         self._expect(_AT, "at")
         from cupy._array import place
 
+        check_atomic(self.name, a.dtype)
         self._function.at(self._written(a), place(indices), *([] if b is None else [self._opened(b)]))
 
     def _expect(self, known: frozenset[str], method: str) -> None:
