@@ -218,6 +218,23 @@ def test_event_ids_come_from_the_first_rule_that_fits(tmp_path, fields, expected
         assert source.read(slice(0, 1)).event_id.tolist() == [expected]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"entry_1__event_id": np.arange(N) - 3},
+        {"entry_1__experiment_identifier": np.arange(N) - 3},
+        {"entry_1__trainId": np.arange(N) - 3, "entry_1__cellId": np.arange(N)},
+    ],
+)
+def test_event_ids_below_0_are_refused(tmp_path, fields) -> None:
+    base_file(tmp_path / "a.cxi", **fields)
+    with (
+        opened(tmp_path / "a.cxi") as source,
+        pytest.raises(OrienteerError, match=r"a\.cxi: an event id is -3"),
+    ):
+        source.event_ids()
+
+
 def test_hashes_of_texts_stay_what_they_are() -> None:
     assert hash_text("LCLS_2014_r0178") == 17466209804071468697
     assert hash_text("½") != hash_text("1/2")

@@ -35,6 +35,16 @@ def test_columns_and_ids_stand_beside_the_frames(tmp_path: Path) -> None:
     assert read.columns["fluence"][0] == 3.0
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_event_ids_below_0_are_refused(tmp_path: Path, save) -> None:
+    """They would otherwise become enormous numbers, which nobody finds again."""
+    save(tmp_path / "a.npz", frames=FRAMES, event_id=np.arange(12) - 5)
+    source = orienteer.open(tmp_path / "a.npz")
+    for read in (source.event_ids, source.read):
+        with pytest.raises(FileError, match=r"a\.npz: an event id is -5; expected whole numbers from 0"):
+            read()
+
+
 def test_an_archive_we_write_is_read_by_numpy(tmp_path: Path) -> None:
     patterns = Patterns(FRAMES.reshape(12, 12), columns={"fluence": np.arange(12.0)})
     with writer_for(tmp_path / "a.npz", frame_shape=(3, 4)) as writer:

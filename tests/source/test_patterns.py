@@ -100,7 +100,7 @@ def test_parts_that_do_not_fit_together_are_an_error() -> None:
         (np.zeros(3), {}, "shape"),
         (np.zeros((2, 3), dtype=complex), {}, "complex"),
         (np.zeros((2, 3)), {"event_id": np.arange(3)}, "event_id"),
-        (np.zeros((2, 3)), {"event_id": np.array([-1, 2])}, "event ids"),
+        (np.zeros((2, 3)), {"event_id": np.array([-1, 2])}, "an event id is -1"),
         (np.zeros((2, 3)), {"event_id": np.array([0.5, 2])}, "event ids"),
         (np.zeros((2, 3)), {"columns": {"fluence": np.zeros(3)}}, "fluence"),
         (np.zeros((2, 3)), {"columns": {"fluence": np.float64(3)}}, "fluence"),

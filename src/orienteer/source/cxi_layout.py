@@ -15,6 +15,7 @@ from orienteer.compute.hdf5_reading import check_stored, get_dataset, read_array
 from orienteer.detector.beam import HC_EV_A
 from orienteer.errors import FileError
 from orienteer.source.hdf5_varying import read_texts
+from orienteer.source.patterns import checked_event_ids
 
 DETECTOR, SOURCE = "entry_1/instrument_1/detector_1", "entry_1/instrument_1/source_1"
 COLUMNS = "entry_1/columns"
@@ -251,7 +252,7 @@ def _is_column(dataset: h5py.Dataset, n_frames: int) -> bool:
 
 
 def _whole(dataset: h5py.Dataset, rows: slice) -> NDArray[np.uint64]:
-    return read_array(dataset, rows).astype(np.uint64)
+    return checked_event_ids(read_array(dataset, rows))
 
 
 def _from_metres(wavelength_m: NDArray[Any]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from orienteer.compute.words import counted
 from orienteer.detector.masks import PixelUse, combine_masks
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.base import shapes_fit
-from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate, first_bad_frame
+from orienteer.source.patterns import FRAME_MASK, Patterns, checked_event_ids, concatenate, first_bad_frame
 from orienteer.source.wavelength import WAVELENGTH
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class FiniteSource(ABC):
         ids = self._read_event_ids(rows)
         if ids is None:
             return np.arange(rows.start, rows.stop, dtype=np.uint64), False
-        return np.asarray(ids).astype(np.uint64, copy=False), True
+        return checked_event_ids(ids), True
 
     def _all_columns(self, names: Sequence[str], rows: slice) -> dict[str, Array]:
         stored = [name for name in names if name in self.stored_columns]

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.arrays import (
     Array,
@@ -29,7 +30,7 @@ from orienteer.source.sparse_photons import (
     photons_without,
 )
 
-__all__ = ["FRAME_MASK", "Patterns", "SparsePhotons", "concatenate", "first_bad_frame"]
+__all__ = ["FRAME_MASK", "Patterns", "SparsePhotons", "checked_event_ids", "concatenate", "first_bad_frame"]
 
 # The column with a mask for every frame.
 FRAME_MASK = "frame_mask"
@@ -84,7 +85,7 @@ class Patterns:
             object.__setattr__(self, "has_event_ids", self.event_id is not None)
         if self.event_id is None:
             object.__setattr__(self, "event_id", np.arange(len(self), dtype=np.uint64))
-        object.__setattr__(self, "event_id", _as_event_ids(self.event_id))
+        object.__setattr__(self, "event_id", checked_event_ids(self.event_id))
         columns = {
             name: column if hasattr(column, "dtype") else _as_array(f"column '{name}'", column)
             for name, column in self.columns.items()
@@ -284,22 +285,27 @@ def first_bad_frame(patterns: Patterns, never_used: Array | None = None) -> tupl
     return frame, f"has {what} ({frames[frame, pixel]}) at pixel {pixel}"
 
 
+def checked_event_ids(event_id: Array) -> NDArray[np.uint64]:
+    """Event ids as uint64 in host memory; anything but whole numbers from 0 is an error.
+
+    >>> checked_event_ids([3, 5])
+    array([3, 5], dtype=uint64)
+    """
+    ids = to_numpy(event_id if hasattr(event_id, "dtype") else _as_array("event ids", event_id))
+    expected = "expected whole numbers from 0."
+    if ids.dtype.kind not in "iu":
+        raise OrienteerError(f"event ids are {ids.dtype}; {expected}")
+    if ids.dtype.kind == "i" and ids.size and int(ids.min()) < 0:
+        raise OrienteerError(f"an event id is {ids.min()}; {expected}", "Number the events from 0.")
+    return ids.astype(np.uint64, copy=False)
+
+
 def _as_array(name: str, given: Any) -> Array:
     """Nested lists of numbers as an array; rows of different length are an error."""
     try:
         return np.asarray(given)
     except (TypeError, ValueError) as error:
         raise OrienteerError(f"{name} cannot be made into an array: its rows differ in length.") from error
-
-
-def _as_event_ids(event_id: Array) -> Array:
-    ids = event_id if hasattr(event_id, "dtype") else _as_array("event ids", event_id)
-    ids = to_numpy(ids)
-    if ids.dtype == np.uint64:
-        return ids
-    if ids.dtype.kind not in "iu" or (ids.size and int(ids.min()) < 0):
-        raise OrienteerError(f"event ids are {ids.dtype}; expected whole numbers from 0.")
-    return ids.astype(np.uint64)
 
 
 def _index_for(array: Array, frames: slice | Array) -> slice | Array:

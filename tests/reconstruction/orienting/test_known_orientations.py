@@ -150,7 +150,9 @@ def test_what_cannot_be_orientations_is_refused_with_what_to_do(data: Any, tmp_p
     far = write_table(tmp_path / "far.h5", event_id + np.uint64(10**9), true)
     long = write_table(tmp_path / "long.h5", event_id, 2 * true)
     twice = write_table(tmp_path / "twice.h5", np.zeros(80, np.uint64), true)
+    below = write_table(tmp_path / "below.h5", np.arange(80) - 5, true)
     wrong = [
+        ({"known_orientations_file": str(below)}, "below.h5: an event id is -5"),
         ({"known_orientations_file": str(far)}, "none of the 80 frames"),
         ({"known_orientations_file": str(long)}, "unit quaternions"),
         ({"known_orientations_file": str(twice)}, "twice"),

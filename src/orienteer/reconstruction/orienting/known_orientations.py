@@ -14,6 +14,7 @@ from orienteer.compute.words import counted
 from orienteer.errors import FileError, SettingsError
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.source.base import Source
+from orienteer.source.patterns import checked_event_ids
 
 # How far the length of a quaternion may be from 1.
 _LENGTH_ERROR = 1e-3
@@ -100,7 +101,7 @@ def _from_file(path: Path, event_id: NDArray[np.uint64]) -> NDArray[np.float64]:
     from orienteer.compute.hdf5_reading import get_dataset, open_hdf5, read_array
 
     with open_hdf5(path, "table of orientations") as file:
-        own = read_array(get_dataset(file, "event_id", "iu", (None,))).astype(np.uint64)
+        own = checked_event_ids(read_array(get_dataset(file, "event_id", "iu", (None,))))
         quaternion = read_array(get_dataset(file, "quaternion", "f", (len(own), 4))).astype(np.float64)
     if len(np.unique(own)) < len(own):
         raise FileError(path, "names some event ids twice.", "Give one orientation for each event.")
