@@ -13,19 +13,20 @@ ONE_WAY = pytest.mark.slow(reason="four ranks share out frames and poses, every 
 
 
 @pytest.mark.parametrize(
-    ("n", "method", "mesh"),
+    ("n", "method", "mesh", "given"),
     [
-        (2, "mtip", "2x1"),
-        (4, "emc", "2x2"),
-        pytest.param(2, "emc", "1x2", marks=ONE_WAY),
-        pytest.param(3, "emc", "3x1", marks=ONE_WAY),
+        (2, "mtip", "2x1", ("phase_at_once=True",)),
+        (4, "emc", "2x2", ()),
+        pytest.param(2, "mtip", "2x1", (), marks=ONE_WAY),
+        pytest.param(2, "emc", "1x2", (), marks=ONE_WAY),
+        pytest.param(3, "emc", "3x1", (), marks=ONE_WAY),
     ],
 )
 def test_ranks_send_what_the_model_says(
-    run_ranks: Callable[..., str], n: int, method: str, mesh: str
+    run_ranks: Callable[..., str], n: int, method: str, mesh: str, given: tuple[str, ...]
 ) -> None:
     """The first step, which has more to send, and the sixth, in which sentinels are asked, too."""
-    steps = json.loads(run_ranks(n, SCRIPT, method, mesh, "6"))
+    steps = json.loads(run_ranks(n, SCRIPT, method, mesh, "6", *given))
     assert [("sentinels" in step["parts"], "samples" in step["parts"]) for step in steps] == [
         (number in (0, 5), number == 0) for number in range(6)
     ]

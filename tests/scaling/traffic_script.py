@@ -28,6 +28,8 @@ def main(method: str, shape: str, n_steps: str, *given: str) -> None:
     use_threads(1)
     settings = {name: ast.literal_eval(value) for name, value in (each.split("=", 1) for each in given)}
     make, section = METHODS[method]
+    if phase_at_once := settings.pop("phase_at_once", False):  # and not only when halves agree
+        Mtip._is_too_early = lambda self, model: False  # type: ignore[method-assign]
     mesh = Mesh.of(world(), shape)
     source = made_up_frames(settings.pop("frames", 300), settings.pop("pixels", 17))
     run = make(source, section(diameter_A=DIAMETER_A, **settings), seed=1, device="cpu", mesh=mesh)
@@ -43,12 +45,15 @@ def main(method: str, shape: str, n_steps: str, *given: str) -> None:
             work.n_poses,
             work.edge_voxels,
             n_halves=run.n_halves,
+            method="mtip" if method == "mtip" else "emc",
+            oversampling=run.speckle,
         )
         size = -(-mesh.all.size // mesh.n_groups)
         model = traffic_of(
             problem, size, mesh.n_groups, stride=stride,
             sentinels=int(run.sentinel.sum()) if run.watch is not asked else 0,
             frame_bytes=0 if steps else run.frames.nbytes / n_here,
+            phases=phase_at_once,
         )  # fmt: skip
         steps.append({"sent": float(np.mean(sent)), "model": model.n_bytes, "parts": model.by_part})
     if mesh.all.is_first:

@@ -182,7 +182,7 @@ def _print_prediction(
     problem = Problem(
         frames or plan.n_frames, plan.n_pixels,
         count_poses(max(stage.level for stage in emc.stages), emc.group.order), plan.edge_voxels,
-        emc.frames.lit_share, emc.n_models, emc.n_halves, method,
+        emc.frames.lit_share, emc.n_models, emc.n_halves, method, emc.settings.oversampling,
     )  # fmt: skip
     found = best_mesh(problem, machine, nodes * machine.ranks_per_node)
     alone = best_mesh(problem, machine, 1)

@@ -139,12 +139,12 @@ class Mtip(Emc):
         with logged("solve"):
             merged = [self._merge(matched, model) for model in range(self.n_models)]
         with logged("phase"):
-            phased = [self._phase(each, model) for model, each in enumerate(merged)]
+            phased = [self._alike(self._phase(each, model), model) for model, each in enumerate(merged)]
         return matched, sliceable(self._grid, phased, self._roundness)
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind, with no phasing."""
-        merged = [self._merge(deposits, model) for model in range(len(deposits[0].sums))]
+        merged = [self._alike(self._merge(deposits, model)) for model in range(len(deposits[0].sums))]
         return sliceable(self._grid, merged, self._roundness)
 
     def are_nearer(self, found: Compressed) -> bool:
@@ -167,6 +167,23 @@ class Mtip(Emc):
             self._phasings[half, model].best = best
         return drawn
 
+    def _alike(self, found: Merged, model: int | None = None) -> Merged:
+        """What the first rank has found, on all ranks; with the densities of a model, if it was phased.
+
+        Ranks may round differently, and phasing makes much of the last bits; but frames must be oriented by
+        the same models on all ranks, because they are merged together.
+        """
+        comm = self.mesh.all
+        if comm.size == 1:
+            return found
+        phasings = [each for key, each in sorted(self._phasings.items()) if key[1] == model]
+        z, regularisation, densities = comm.bcast(
+            (to_numpy(found.autocorrelations), found.regularisation, [each.arrays() for each in phasings])
+        )
+        for phasing, arrays in zip(phasings, densities, strict=True):
+            phasing.restore(arrays)
+        return replace(found, autocorrelations=self.xp.asarray(z), regularisation=regularisation)
+
     def _is_too_early(self, model: int) -> bool:
         """Whether the halves, as they were before this generation, have too little in common to be phased."""
         if (0, model) in self._phasings:
@@ -174,7 +191,8 @@ class Mtip(Emc):
         stage = self.work.stage
         radius = max(3, int(stage.scored_inv_A / stage.voxel_inv_A))
         is_first = self.annealing.iterations_left > 0 and self.course.stage == 0
-        return is_first or not np.mean(self.half_correlation[2:radius]) > _WORTH_PHASING
+        agreement: float = self.mesh.all.bcast(float(np.mean(self.half_correlation[2:radius])))
+        return is_first or not agreement > _WORTH_PHASING
 
     def new_expander(self, half: int) -> Expander:
         """What provides the slices for the frames of a half: made anew or kept, whichever costs less."""

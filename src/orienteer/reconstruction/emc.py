@@ -74,9 +74,12 @@ class Emc(Carried):
         likelihood = self.noise.likelihood(work)
         with logged("temperature"):
             weight = weights_in_temperature(table.weight, self.fluence)
-            beta = self.annealing.inverse_temperature(
+            self.annealing.inverse_temperature(
                 work, likelihood, self.models, self.fluence, weight, table.states_per_frame
             )
+            # Ranks may round differently, but must decide alike: the numbers of the first decide.
+            self.annealing = self.mesh.all.bcast(self.annealing)
+            beta = self.annealing.inverse
         deposits, found = self.new_models(likelihood, beta)
         change = found.change_from(self.models)
         self.take_models(found)
@@ -85,7 +88,7 @@ class Emc(Carried):
             if course.stage == 0:  # frames still move from state to state
                 self.learn_ratios()
         judging = self._judging
-        now = self.progress(work, judging, change)
+        now = self.mesh.all.bcast(self.progress(work, judging, change))
         if self.annealing.is_followed and now.agreement is not None:
             self.annealing.follow(now.agreement)
         turn, words = next_turn(self, now, likelihood, beta)

@@ -2,7 +2,8 @@
 
 A sum of an array over n ranks takes two exchanges: in the first, every rank gets one part of the array from
 all others; in the second, every rank gets all summed parts.  So each rank sends 2 (n - 1) messages and
-2 (n - 1) / n times the array.  Gathering the rows of all ranks takes one exchange of n - 1 messages.
+2 (n - 1) / n times the array.  Gathering the rows of all ranks takes one exchange of n - 1 messages, and what
+one rank has for all others goes out in as many.
 Messages follow each other:
 
     seconds = messages latency + bytes / bandwidth
@@ -57,6 +58,15 @@ def summed(n_bytes: float, n_ranks: int) -> Collective:
 def gathered(own_bytes: float, n_ranks: int) -> Collective:
     """Gather the rows of all ranks on all of them; those of one rank have ``own_bytes``."""
     return Collective(float(n_ranks - 1), (n_ranks - 1) * own_bytes)
+
+
+def sent_to_all(n_bytes: float, n_ranks: int) -> Collective:
+    """An array of ``n_bytes`` of one rank for all others; the mean over ranks.
+
+    >>> sent_to_all(100.0, 4)
+    Collective(messages=3.0, n_bytes=75.0)
+    """
+    return Collective(float(n_ranks - 1), (n_ranks - 1) / n_ranks * n_bytes)
 
 
 # Data sheets give the bandwidth per direction; programs reach about this share of it.

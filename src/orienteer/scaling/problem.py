@@ -15,6 +15,7 @@ class Problem:
     edge_voxels : voxels along an edge of the intensity.
     lit_share : share of pixels with a photon; if frames are stored as lists, only these cost time.
     n_halves : sets of frames with models of their own; a batch never mixes them.
+    oversampling : voxels across a speckle.
     """
 
     n_frames: int
@@ -25,6 +26,7 @@ class Problem:
     n_models: int = 1
     n_halves: int = 2
     method: Method = "emc"
+    oversampling: float = 4.0
 
     def with_frames(self, n_frames: int) -> "Problem":
         """The same with another number of frames."""

@@ -12,6 +12,11 @@ every rank takes part in
     deposits      sum    of all, for every half 16 M n^3 bytes (values and weights) and 8 K (mass of rows)
     temperature   rows   of all, 4 x 128 bytes of every row: scores of a few frames
 
+with M-TIP, whose models are those of one rank,
+
+    models        bcast  of all, for every half 8 M bytes of every voxel of the autocorrelation; while that is
+                         phased, the same again and 20 M of every voxel of the box: 4 densities and supports
+
 and, if the models of both halves orient S sentinels, and in the first iteration of a stage, also in
 
     sentinels     rows and sums of a group, as of h S frames, and 32 x 12 bytes: its likeliest rows
@@ -19,12 +24,15 @@ and, if the models of both halves orient S sentinels, and in the first iteration
     samples       rows   of all, the frames from which temperature and noise are taken, as they were read
 
 With r ranks that take part, a rank sends 2 (r - 1) / r times the array in a sum, and (r - 1) times its own
-rows when rows are gathered.  Other, rare collectives (judging frames, final refinement) are not counted.
+rows when rows are gathered.  In a bcast one rank sends (r - 1) times the array; here the mean of all ranks
+counts.  Other, rare collectives (judging frames, final refinement) are not counted.
 """
 
 from dataclasses import dataclass
 
-from orienteer.scaling.network import Collective, gathered, summed
+from orienteer.mtip.loop_phasing import coarse_grid
+from orienteer.mtip.relative_grid import RelativeGrid
+from orienteer.scaling.network import Collective, gathered, sent_to_all, summed
 from orienteer.scaling.problem import Problem
 
 # Bytes of a frame in each collective of the table above.
@@ -32,6 +40,8 @@ _TOPS, _SUMS, _COUNTS, _KEPT, _EXPECTED = 3 * 8, 2 * 8, 129 * 4, 8, 8
 _TABLE, _TABLE_OF_MODEL = 8 + 32 + 5 * 8 + 1, 8
 # Bytes of a voxel and of a row in the deposit of a half.
 _VOXEL, _ROW = 16, 8
+# Bytes of a voxel of an autocorrelation, and of one of all densities and supports that follow it.
+_AUTOCORRELATION, _DENSITIES = 8, 4 * (4 + 1)
 # Frames whose scores set the temperature, and bytes of a score.
 _SAMPLED, _SCORE = 128, 4
 # Bytes of a sentinel: of the likeliest rows that a rank names at most, and of its poses and gains.
@@ -63,7 +73,7 @@ class Traffic:
 
 def traffic_of(
     problem: Problem, group_size: int, n_groups: int, batch_frames: float = float("inf"), stride: int = 1,
-    *, sentinels: int = 0, frame_bytes: float = 0.0,
+    *, sentinels: int = 0, frame_bytes: float = 0.0, phases: bool = True,
 ) -> Traffic:  # fmt: skip
     """What a rank of a mesh sends in an iteration at the finest grid.
 
@@ -72,6 +82,7 @@ def traffic_of(
     stride : the temperature uses every ``stride``-th row; up to 8 while posteriors are wide.
     sentinels : frames oriented in addition to those of the problem; all of them every fifth iteration.
     frame_bytes : of a frame as it was read, for the first iteration of a stage; 0: for any other iteration.
+    phases : whether M-TIP has begun to phase.
     """
     n_ranks = group_size * n_groups
     frames = problem.n_frames / n_groups
@@ -96,6 +107,9 @@ def traffic_of(
         "deposits": half * problem.n_halves + mass * problem.n_halves,
         "temperature": gathered(_SCORE * _SAMPLED * problem.n_rows / stride / n_ranks, n_ranks),
     }
+    if problem.method == "mtip":
+        models = _bytes_of_autocorrelation(problem, phases=phases) * problem.n_models * problem.n_halves
+        across["models"] = sent_to_all(models, n_ranks)
     if sentinels:
         own = problem.n_halves * sentinels / n_groups
         within["sentinels"] = (
@@ -109,3 +123,12 @@ def traffic_of(
         looked_at = min(_SAMPLED, of_half) + of_halves
         across["samples"] = gathered(looked_at * (frame_bytes + _NAMES) / n_ranks, n_ranks)
     return Traffic(within, across)
+
+
+def _bytes_of_autocorrelation(problem: Problem, *, phases: bool) -> float:
+    """Bytes of a model of a half, with all that phasing keeps of it."""
+    grid = RelativeGrid(problem.edge_voxels, 1.0, 1 / problem.oversampling, "cpu")
+    voxels = float(grid.n) ** 3
+    if not phases:
+        return _AUTOCORRELATION * voxels
+    return 2 * _AUTOCORRELATION * voxels + _DENSITIES * float(coarse_grid(grid).box) ** 3

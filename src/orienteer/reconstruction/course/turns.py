@@ -28,7 +28,7 @@ def next_turn(emc: "Emc", now: Progress, likelihood: Likelihood, beta: float) ->
     turn = course.judge(now)
     if is_watched(course, turn):
         with logged("sentinels"):
-            emc.watch = watch_sentinels(emc, likelihood, beta)
+            emc.watch = emc.mesh.all.bcast(watch_sentinels(emc, likelihood, beta))
         if (watch := emc.watch) is not None:
             turn = course.heed_sentinels(
                 turn, now.iterations_done, is_no_better=watch.is_no_better, is_worse=watch.is_worse
@@ -45,7 +45,7 @@ def decide(emc: "Emc", turn: Turn) -> str:
         nats = [each["log_likelihood"] for each in emc.candidates] + [emc.course.last_log_likelihood]
         return chosen_start(nats)
     if turn == "judge states":
-        asked = ask_sentinels(emc) if emc.settings.models == "auto" else None
+        asked = emc.mesh.all.bcast(ask_sentinels(emc)) if emc.settings.models == "auto" else None
         return emc.growth.judge(asked, occupancy(emc), lambda: likeliest_split(emc).gain)
     return ""
 

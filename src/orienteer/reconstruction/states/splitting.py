@@ -59,7 +59,8 @@ def likeliest_split(emc: "Emc") -> Trial:
         try_split(emc, likelihood, m, shown == m, choose_seeds(odds, shown == m)) for m in range(emc.n_models)
     ]
     trials.sort(key=lambda trial: -trial.gain)
-    return trials[emc.growth.n_tries % len(trials)]
+    # Ranks may round differently, but must split the same state.
+    return emc.mesh.all.bcast(trials[emc.growth.n_tries % len(trials)])
 
 
 def drop_state(emc: "Emc", model: int) -> None:
