@@ -5,12 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orienteer.phase import support_volume
 from orienteer.phase.course import Course
 from orienteer.phase.data import phasing_data
 from orienteer.phase.filled import filled_voxels
 from orienteer.phase.held_out import Predicted
 from orienteer.phase.settings import PhaseSettings
-from orienteer.phase.support_volume import are_too_small, choose_volume, smallest_as_good
+from orienteer.phase.support_volume import (
+    are_too_small,
+    are_without_density,
+    choose_volume,
+    smallest_as_good,
+)
 
 
 def test_the_choice_holds_the_body_and_little_more_even_if_the_first_support_does_not(body, truth_of) -> None:
@@ -92,3 +98,61 @@ def test_less_room_may_fit_less_of_the_noise() -> None:
     assert more.tolist() == [False, True, True]
     # What scatters from speckle to speckle tells less.
     assert not are_too_small(_fitted((1.2 * by_noise).tolist(), scatter=2.0), unknowns).any()
+
+
+def test_volumes_at_which_starts_had_lost_the_density_are_passed_over() -> None:
+    """Falling volumes: found, lost, lost, found again, smaller and as good, too small, lost for good."""
+    rng = np.random.default_rng(2)
+    speckle = np.repeat(np.arange(100), 5)
+
+    def results(nats: list[float]) -> Predicted:
+        noise = rng.normal(0, 0.2, (len(nats), 100))
+        noise -= noise.mean(axis=1, keepdims=True)
+        return Predicted((np.array(nats)[:, None] + noise)[:, speckle], np.ones(500), speckle)
+
+    fitted = results([1.7, 0.6, 0.9, 1.5, 1.4, 0.5, 0.1])
+    predicted = results([1.6, 1.0, 0.4, 1.55, 1.57, 0.2, 1.6])
+    lost = are_without_density(fitted)
+    assert lost.tolist() == [False, True, True, False, False, False, False]
+    refused = are_too_small(fitted, np.array([0.9, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1]))
+    assert smallest_as_good(predicted, refused=refused)[0] == 0  # the lost ones had ended the search
+    assert smallest_as_good(predicted, refused=refused, lost=lost)[0] == 4
+
+
+def test_other_starts_go_down_if_the_first_have_found_no_density(body, truth_of, monkeypatch) -> None:
+    made = body(speckles=5.0, noise=0.05)
+    data = phasing_data(made.intensity, device="cpu")
+    course = Course.of(data, PhaseSettings())
+    true_volume = filled_voxels(truth_of(made, data), data.measured).sum()
+    went, finds = [], []
+
+    def has_density(way: support_volume._Way) -> bool:
+        went.append(way)
+        return finds.pop(0) if finds else False
+
+    monkeypatch.setattr(support_volume._Way, "has_density", property(has_density))
+    finds[:] = [False, True]
+    volume = choose_volume(course, 0, lambda *step: None)
+    assert made.volume_A3 / data.voxel_A**3 < volume < 1.5 * true_volume
+    assert len(went) == 2
+    assert not np.allclose(went[0].state.density, went[1].state.density)
+    # If none of them has, the volume is that of a compact body.
+    ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
+    assert 0.5 * ball < choose_volume(course, 0, lambda *step: None) < ball
+
+
+@pytest.mark.parametrize("is_noise", [False, True])
+def test_noise_is_no_density(body, is_noise: bool) -> None:
+    made = body(speckles=5.0, noise=0.05)
+    diameter_A = phasing_data(made.intensity, device="cpu").diameter_A
+    values = made.intensity.values
+    if is_noise:
+        speckles = np.random.default_rng(1).exponential(size=values.shape)
+        values = np.where(np.isnan(values), np.nan, speckles)
+    settings = PhaseSettings(diameter_A=diameter_A)
+    data = phasing_data(made.intensity.with_values(values), settings, device="cpu")
+    course = Course.of(data, settings)
+    ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
+    volumes = support_volume.falling(ball, 0.1 * ball, 1.5)
+    _, way = support_volume._go_down(course, volumes, range(3), 0, lambda n: None)
+    assert way.has_density == (not is_noise)

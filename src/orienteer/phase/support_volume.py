@@ -11,17 +11,20 @@ density may predict by chance.  The voxels used in phasing are many more, and no
 is too small fits them.  More room always fits them better, because noise is fitted too; so a volume is
 refused if a larger one fits better by more than its additional unknowns explain.
 
-Starts keep their densities when the volume falls.  If they began anew at each volume, one volume at which all
-of them fail by chance would end the search.  The steps are large at first, and go on until several volumes in
-a row are worse.  Then the starts as they were at the choice go down once more from a little above it, in
+Starts keep their densities when the volume falls.  Even so they may lose the density at some volume and find
+it again at a smaller one; this shows, because more room always fits better, and such a volume is passed over.
+If they find none at all, other starts go down.  The steps are large at first, and go on until several volumes
+in a row are worse.  Then the starts as they were at the choice go down once more from a little above it, in
 small steps, and choose again: they have found the density, so that only the volume makes a difference.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.arrays import array_namespace
 from orienteer.phase.batches import starts_at_once
 from orienteer.phase.course import FIRST_BLUR, LARGEST_SUPPORT, LAST_BLUR, Course
 from orienteer.phase.data import PhasingData
@@ -30,8 +33,10 @@ from orienteer.phase.iterations import METHODS
 from orienteer.phase.schedule import Phase
 from orienteer.phase.state import PhaseState
 
-# Iterations at each volume; and then, on a copy, before that is judged.
-_AT_EACH = (Phase("dm", 1.0, 40), Phase("raar", 0.87, 20))
+# Iterations at each volume, of starts that search for the density and of starts that have found it; and then,
+# on a copy, before that is judged.  The difference map would lead some of the latter away again.
+_SEARCHING = (Phase("dm", 1.0, 40), Phase("raar", 0.87, 20))
+_KEEPING = (Phase("raar", 0.87, 60),)
 _BEFORE_JUDGED = (Phase("er", 0.0, 10),)
 # Ratio of one volume to the next, in large and in small steps; the small ones begin at _FROM times the first
 # choice.
@@ -40,6 +45,12 @@ _COARSE, _FINE, _FROM = 1.5, 1.17, 1.22
 _BELOW, _BELOW_IN_SMALL_STEPS = 3, 2
 # Most small steps; all of them together divide the volume by about six.
 _MOST_SMALL_STEPS = 12
+# How often other starts go down if those before found no density at any volume; and if none did, the volume
+# relative to the ball of the particle's diameter: compact bodies fill about so much.
+_ATTEMPTS, _WITHOUT_DENSITY = 3, 0.7
+# A density is found if it fits the voxels used by this many nats better than the mean of each shell does, not
+# counting noise that it fits.  (Starts without a density came to 0.2 at most, the others to 0.6 and more.)
+_FOUND = 0.3
 # Number of starts: some may fail, and at least two good ones are needed to see how much good ones differ.
 _STARTS = 5
 # Volumes after which supports have their final sharpness, and backgrounds are fitted.
@@ -68,21 +79,20 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
     """
     data = course.data
     ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
-    largest = min(_LARGEST * ball, LARGEST_SUPPORT * data.n**3)
-    coarse = falling(largest, max(_SMALLEST * ball, LEAST_VOLUME), _COARSE)
+    most = LARGEST_SUPPORT * data.n**3
+    coarse = falling(min(_LARGEST * ball, most), max(_SMALLEST * ball, LEAST_VOLUME), _COARSE)
     n_starts = max(2, starts_at_once(data, _STARTS))
-    each = n_starts * sum(phase.count for phase in (*_AT_EACH, *_BEFORE_JUDGED))
+    each = n_starts * sum(phase.count for phase in (*_SEARCHING, *_BEFORE_JUDGED))
     total = each * (len(coarse) + _MOST_SMALL_STEPS)
-    state = course.start(range(_NUMBER, _NUMBER + n_starts), np.full(n_starts, largest), seed)
-    kept, way = state, _Way(course, state)
-    for number, volume in enumerate(coarse, start=1):
-        way.go_on(volume)
-        tell(each * number, total)
-        if way.choice == number - 1:
-            kept = way.state.copy()
-        if number - 1 - way.choice >= _BELOW:
+    for attempt in range(_ATTEMPTS):
+        numbers = range(_NUMBER + attempt * n_starts, _NUMBER + (attempt + 1) * n_starts)
+        kept, way = _go_down(course, coarse, numbers, seed, lambda n: tell(each * n, total))
+        if way.has_density:
             break
-    first = min(_FROM * way.volumes[way.choice], LARGEST_SUPPORT * data.n**3)
+    else:
+        tell(total, total)
+        return min(_WITHOUT_DENSITY * ball, most)
+    first = min(_FROM * way.volumes[way.choice], most)
     again = way.once_more(kept, first)
     for number in range(_MOST_SMALL_STEPS):
         again.go_on(max(first * _FINE**-number, LEAST_VOLUME))
@@ -92,6 +102,25 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
             break
     tell(total, total)
     return again.volumes[again.choice]
+
+
+def _go_down(
+    course: Course, volumes: NDArray[np.float64], numbers: range, seed: int, tell: Callable[[int], None]
+) -> tuple[PhaseState, "_Way"]:
+    """Starts with these numbers as they were at the volume of their choice, and their whole way down.
+
+    tell : called with the number of volumes done.
+    """
+    state = course.start(numbers, np.full(len(numbers), volumes[0]), seed)
+    kept, way = state, _Way(course, state)
+    for number, volume in enumerate(volumes):
+        way.go_on(volume)
+        tell(number + 1)
+        if way.choice == number:
+            kept = way.state.copy()
+        if number - way.choice >= _BELOW:
+            break
+    return kept, way
 
 
 class _Way:
@@ -125,7 +154,7 @@ class _Way:
         course, done, k = self.course, 0, self._gone
         sharp = 1.0 if self._is_sharp else min(1.0, k / _SHARP)
         blur = FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * sharp
-        for phase in _AT_EACH:
+        for phase in _KEEPING if self._is_sharp else _SEARCHING:
             for _ in range(phase.count):
                 if done % course.every == 0:
                     course.renew(self.state, np.full(self.state.n_starts, volume), blur, k + done)
@@ -157,12 +186,31 @@ class _Way:
     @property
     def choice(self) -> int:
         """Number of the smallest volume that is as good as the best."""
-        data, copies = self.course.data, self.course.group.order
+        copies = self.course.group.order
         most = _WORSE if self._is_sharp else _MUCH_WORSE
-        unknowns = np.array(self.volumes) / independent_amplitudes(data)
-        refused = are_too_small(joined(self._fitted, copies), unknowns)
-        predicted = joined(self._predicted, copies)
-        return smallest_as_good(predicted, float(np.median(self._apart)), most, refused)[0]
+        fitted, predicted = joined(self._fitted, copies), joined(self._predicted, copies)
+        refused, lost = are_too_small(fitted, self._unknowns), are_without_density(fitted)
+        return smallest_as_good(predicted, float(np.median(self._apart)), most, refused, lost)[0]
+
+    @property
+    def has_density(self) -> bool:
+        """Whether the best start has found a density at the volume of the choice."""
+        fits = float(self._fitted[self.choice].mean[0]) - self._by_shell_means
+        return fits + float(_noise_left(self._unknowns[self.choice])) > _FOUND
+
+    @cached_property
+    def _by_shell_means(self) -> float:
+        """How well the mean of each shell fits the voxels used: as well as a point in the middle does."""
+        data = self.course.data
+        point = np.zeros((1, data.n, data.n, data.n), dtype=np.float32)
+        point[:, data.n // 2, data.n // 2, data.n // 2] = 1.0
+        xp = array_namespace(data.amplitudes)
+        return float(predict(xp.asarray(point), xp.zeros(1), data, data.measured & ~data.held_out).mean[0])
+
+    @property
+    def _unknowns(self) -> NDArray[np.float64]:
+        """Voxels of each volume over independent amplitudes."""
+        return np.array(self.volumes) / independent_amplitudes(self.course.data)
 
 
 def falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
@@ -186,10 +234,8 @@ def are_too_small(fitted: Predicted, unknowns: NDArray[np.float64]) -> NDArray[n
 
     fitted : how well the voxels used in phasing are fitted.
     unknowns : (K,), voxels of each volume over independent amplitudes.
-
-    With p unknowns and N amplitudes, a share p / N of the noise variance is fitted, and 1 - p / N is left.
     """
-    left = np.log1p(-np.minimum(unknowns, _ALL_IS_FITTED)) / 2
+    left = _noise_left(unknowns)
     result = np.zeros(len(unknowns), bool)
     for larger in range(len(unknowns)):
         below, error = fitted.below(larger)
@@ -198,11 +244,35 @@ def are_too_small(fitted: Predicted, unknowns: NDArray[np.float64]) -> NDArray[n
     return result
 
 
+def _noise_left(unknowns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how many nats the noise that a density fits makes its fit better, with the opposite sign.
+
+    With p unknowns and N amplitudes, a share p / N of the noise variance is fitted, and 1 - p / N is left.
+    """
+    return np.log1p(-np.minimum(unknowns, _ALL_IS_FITTED)) / 2
+
+
+def are_without_density(fitted: Predicted) -> NDArray[np.bool_]:
+    """At which (K,) of falling volumes the starts had not found the density, or had lost it again.
+
+    fitted : how well the voxels used in phasing are fitted.
+
+    With more room any density fits better.  So where a smaller volume fits better, the starts had no density,
+    and what they predict says nothing about their volume.
+    """
+    result = np.zeros(len(fitted.mean), bool)
+    for smaller in range(len(result)):
+        below, error = fitted.below(smaller)
+        result[:smaller] |= (below > _ERRORS * error)[:smaller]
+    return result
+
+
 def smallest_as_good(
     found: Predicted,
     scatter: float = 0.0,
     most: float = _MUCH_WORSE,
     refused: NDArray[np.bool_] | None = None,
+    lost: NDArray[np.bool_] | None = None,
 ) -> tuple[int, NDArray[np.float64]]:
     """The last of falling volumes, from the best on, before one predicts held-out voxels worse.
 
@@ -212,15 +282,18 @@ def smallest_as_good(
     scatter : difference between the scores of good starts at one volume.
     most : nats below the best that are allowed at most, however large the errors.
     refused : (K,), volumes that are known to be too small, never the first of all; None: no such volumes.
+    lost : (K,), volumes that are passed over, because the starts had no density there; never all.
 
     Returns the number of the volume, and the standard error (K,) of the difference between each volume and
     the best; it comes from the scatter of speckles, which are few, and from that of starts.
     """
-    is_out = np.zeros(len(found.mean), bool) if refused is None else refused
-    best = int(np.argmax(np.where(is_out, -np.inf, found.mean)))
+    no_volumes = np.zeros(len(found.mean), bool)
+    is_out, is_lost = (no_volumes if some is None else some for some in (refused, lost))
+    best = int(np.argmax(np.where(is_out | is_lost, -np.inf, found.mean)))
     below, by_speckles = found.below(best)
     error = np.hypot(by_speckles, scatter)
     # Symmetric particles have few independent speckles, so errors alone would allow any volume.
     allowed = np.minimum(_ERRORS * error, most)
-    worse = np.flatnonzero((below > allowed)[best:] | is_out[best:])
-    return (best + int(worse[0]) - 1 if len(worse) else len(below) - 1), error
+    is_worse = ((below > allowed) | is_out) & ~is_lost
+    end = best + int(np.argmax(is_worse[best:])) if is_worse[best:].any() else len(below)
+    return int(np.flatnonzero(~is_lost[:end])[-1]), error
