@@ -48,9 +48,10 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     if emc.known is not None and emc.known.are_all:
         return False
     table, merged = emc.table, emc.table.merged & ~emc.sentinel
+    # Here and below: ranks may round differently, but must decide alike.
     is_sharp = float(np.median(table.perplexity[merged])) <= _MOST_POSES * emc.n_models
     deposits = [emc.new_deposit(emc.work, half) for half in range(emc.n_halves)]
-    merges = is_sharp and emc.n_halves == 2
+    merges = emc.mesh.all.bcast(is_sharp and emc.n_halves == 2)
     _refine_parts(emc, likelihood, deposits if merges else None)
     if not merges:
         return False
@@ -58,11 +59,11 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     for deposit in deposits:
         deposit.join(emc.mesh.all)
     found = emc.solve(deposits)
-    if not emc.mesh.all.bcast(emc.are_nearer(found)):  # ranks may round differently, but must decide alike
+    if not emc.mesh.all.bcast(emc.are_nearer(found)):
         return False
     emc.models = found.models
     _refine_parts(emc, likelihood, None, is_near=True)
-    if table.log_likelihood[merged].mean() <= before[2][merged].mean():
+    if emc.mesh.all.bcast(table.log_likelihood[merged].mean() <= before[2][merged].mean()):
         emc.models, table.quaternion, table.log_likelihood, table.log_evidence = before
         return False
     emc.take_models(found)
