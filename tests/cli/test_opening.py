@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import orienteer
@@ -71,3 +72,21 @@ def test_a_geometry_that_shows_no_detail_of_any_particle_begins_no_run(run: Any,
     assert "no detail of any particle" in told.errors
     assert "stands at 50 m" in told.errors
     assert not Path("run").exists()
+
+
+def test_wavelengths_in_metres_are_a_problem_to_inspect_and_an_error_to_others(
+    run: Any, frames: Path
+) -> None:
+    with orienteer.open(frames) as source:
+        n, shape = len(source), source.frame_shape
+        counts = np.asarray(source.read().dense()).reshape(n, *shape)
+    np.savez("metres.npz", frames=counts, wavelength_A=np.full(n, 2.7e-10))
+    given = ("metres.npz", "--geometry", frames)
+    told = run("inspect", *given, "--no-picture")
+    assert told.status == 0
+    assert "2.7e-10 m are 2.7 A. Multiply the column wavelength_A by 1e10" in " ".join(told.output.split())
+    for command in (("reconstruct", "--out", "run"), ("plan",), ("hits", "--out", "hits.h5")):
+        told = run(command[0], *given, *command[1:])
+        assert told.status == 1
+        assert "Multiply the column wavelength_A by 1e10" in told.errors
+        assert not Path("run").exists()

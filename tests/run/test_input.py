@@ -31,6 +31,16 @@ def test_a_moved_file_is_the_same_data(tmp_path: Path) -> None:
     assert input_differences(a, one) == ["the wavelength (1.5 instead of None)"]
 
 
+def test_the_wavelength_that_is_used_is_described_beside_those_of_the_frames() -> None:
+    told = np.array([2.6, 2.7, np.nan, 2.75, 0.0])
+    patterns = Patterns(np.ones((5, 9), np.int32), columns={"wavelength_A": told})
+    described = describe_input(InMemorySource(patterns, (3, 3)))["wavelengths"]
+    assert described.pop("mean_A") == pytest.approx(np.mean([2.6, 2.7, 2.75]))
+    assert described == {"used_A": 2.7, "range_A": [2.6, 2.75], "frames_without": 2}
+    silent = Patterns(patterns.frames)
+    assert describe_input(InMemorySource(silent, (3, 3)))["wavelengths"] == {}
+
+
 def test_every_byte_of_a_small_file_counts_and_the_ends_of_a_large_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

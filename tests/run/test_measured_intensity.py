@@ -71,6 +71,13 @@ def test_without_one_wavelength_nothing_is_known_of_the_shadow(tmp_path: Path, w
     assert measured_intensity(a_run(tmp_path, 5, wavelength_A)).n_missing == 0
 
 
+def test_of_wavelengths_that_vary_the_one_that_was_used_counts(tmp_path: Path) -> None:
+    run = a_run(tmp_path, 5, "a hash of many")
+    run.described["input"]["wavelengths"] = {"used_A": WAVELENGTH_A}
+    assert 0.01 <= pixel_range_inv_A(run)[0] < 0.012
+    assert measured_intensity(run).n_missing > 0
+
+
 def test_without_a_detector_nothing_is_known_of_the_shadow(tmp_path: Path) -> None:
     run = a_run(tmp_path, 5)
     (tmp_path / "detector.h5").unlink()

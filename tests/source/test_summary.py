@@ -7,7 +7,7 @@ import orienteer
 from orienteer.detector.masks import PixelUse
 from orienteer.detector.square import square_detector
 from orienteer.source.patterns import Patterns
-from orienteer.source.summary import blocks_to_look_at, radial_profile, summarise
+from orienteer.source.summary import Summary, blocks_to_look_at, radial_profile, summarise
 
 DETECTOR = square_detector(16, pixel_size_m=0.001, distance_m=0.1, beam_stop_radius_pixels=3)
 COUNTS = np.random.default_rng(1).poisson(0.3, (9, 256)).astype(np.int32)
@@ -24,7 +24,7 @@ def test_sums_agree_with_an_obvious_loop_and_leave_masked_pixels_out(sparse: boo
     assert summary.lit_pixels.tolist() == [int((frame[used] > 0).sum()) for frame in COUNTS]
     np.testing.assert_array_equal(summary.total[used], COUNTS.sum(0)[used])
     assert summary.wavelength_A == 2.5
-    assert summary.missing == ()
+    assert summary.missing == {}
     report = summary.as_report()
     assert report["mask"]["never"] == int((~used).sum()) > 0
     assert sum(report["lit_pixels_histogram"]["frames"]) == 9
@@ -32,8 +32,28 @@ def test_sums_agree_with_an_obvious_loop_and_leave_masked_pixels_out(sparse: boo
 
 def test_what_nobody_knows_is_said_to_be_missing() -> None:
     summary = summarise(orienteer.open(COUNTS), orienteer.open(COUNTS).batches())
-    assert summary.missing == ("detector", "wavelength_A")
+    assert tuple(summary.missing) == ("detector", "wavelength_A")
     assert summary.as_report()["resolution_edge_A"] is None
+
+
+def summary_saying(wavelengths_A: list[float]) -> Summary:
+    patterns = Patterns(COUNTS[: len(wavelengths_A)], columns={"wavelength_A": np.array(wavelengths_A)})
+    source = orienteer.open(patterns, geometry=DETECTOR)
+    return summarise(source, source.batches())
+
+
+def test_a_wavelength_in_another_unit_is_a_problem_and_is_not_used() -> None:
+    summary = summary_saying([2.7e-10] * 4)
+    assert "2.7e-10 m are 2.7 A. Multiply the column" in summary.as_report()["missing"]["wavelength_A"]
+    assert summary.wavelength_A is None
+    assert summary.as_report()["resolution_edge_A"] is None
+
+
+@pytest.mark.parametrize("nothing", [0.0, np.nan])
+def test_frames_that_do_not_say_their_wavelength_are_counted(nothing: float) -> None:
+    summary = summary_saying([2.7, nothing, nothing, 2.7])
+    assert "2 of 4 frames have no wavelength" in summary.as_report()["missing"]["wavelength_A"]
+    assert summary.wavelength_A == 2.7
 
 
 def test_an_empty_data_set_has_an_empty_summary() -> None:

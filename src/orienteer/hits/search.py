@@ -13,7 +13,7 @@ from orienteer.hits.finding import HitFinder
 from orienteer.hits.settings import HitSettings
 from orienteer.source.base import Source
 from orienteer.source.patterns import FRAME_MASK, Patterns
-from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
+from orienteer.source.wavelength import wavelengths_in
 
 # Number of first shots to learn from before any shot is judged.
 LEARNED_FROM = 8192
@@ -55,7 +55,7 @@ class HitSearch:
     ) -> None:
         self._source, self._calibrate = source, calibrate
         self.finder = HitFinder(settings, source.n_pixels, source.detector, calibrate)
-        self.wavelength_A = wavelength_A or _wavelength_of(source)
+        self.wavelength_A = wavelength_A or wavelengths_in(source).checked().usual_A or 0.0
         detector: Detector | None = source.detector
         self.analysis: HitAnalysis | None = None
         if detector is not None and self.wavelength_A > 0:
@@ -91,10 +91,3 @@ def _spread(column: NDArray[Any], is_hit: NDArray[np.bool_]) -> NDArray[Any]:
     spread = np.full((len(is_hit), *column.shape[1:]), nothing, dtype=column.dtype)
     spread[is_hit] = column
     return spread
-
-
-def _wavelength_of(source: Source) -> float:
-    """The usual wavelength of the shots in A; 0 if the data hold none."""
-    if WAVELENGTH not in source.column_names or not len(source):
-        return 0.0
-    return usual_wavelength(source.read_columns([WAVELENGTH])[WAVELENGTH]) or 0.0

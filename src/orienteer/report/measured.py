@@ -16,7 +16,7 @@ from orienteer.report.figure import chart_figure, facts, figure, figures, missin
 from orienteer.report.frames import Frames
 from orienteer.report.markup import Content, Markup, element, joined
 from orienteer.report.picture import Colours, Plane, draw_planes
-from orienteer.report.plain_values import as_number, at
+from orienteer.report.plain_values import as_count, as_number, as_numbers, at
 from orienteer.report.words import NOT_KNOWN, number, with_unit
 
 KEV_A = 12.398419843  # photon energy in keV times wavelength in Å
@@ -51,13 +51,35 @@ def photons_in_words(frames: Frames) -> str:
     return f"{number(float(photons.mean()))} on average, 5 % to 95 %: {number(low)} to {number(high)}"
 
 
+def used_wavelength_A(evidence: Evidence) -> float | None:
+    """The wavelength at which all frames were taken; None if the folder of the run does not say."""
+    used = as_number(at(evidence.input, "wavelengths", "used_A"))
+    return as_number(evidence.input.get("wavelength_A")) if used is None else used
+
+
 def wavelength_in_words(evidence: Evidence) -> str:
-    """The wavelength and the photon energy."""
-    given = evidence.input.get("wavelength_A")
-    wavelength_A = as_number(given)
-    if wavelength_A is None:
-        return "varies from frame to frame" if isinstance(given, str) else NOT_KNOWN
-    return f"{number(wavelength_A, 4)} Å ({number(KEV_A / wavelength_A, 4)} keV)"
+    """The wavelength at which all frames were taken, and the photon energy."""
+    used_A = used_wavelength_A(evidence)
+    if used_A is None:
+        # Older runs do not say which of several they used.
+        is_one = not isinstance(evidence.input.get("wavelength_A"), str)
+        return NOT_KNOWN if is_one else "not the same for all frames"
+    return f"{number(used_A, 4)} Å ({number(KEV_A / used_A, 4)} keV)"
+
+
+def wavelengths_in_words(evidence: Evidence) -> str:
+    """The wavelength at which all frames were taken, and those of the frames where they differ."""
+    told = evidence.input.get("wavelengths")
+    ends, mean_A = as_numbers(at(told, "range_A")), as_number(at(told, "mean_A"))
+    parts = [wavelength_in_words(evidence)]
+    if len(ends) == 2 and ends[0] != ends[1]:
+        low, high = (number(end, 4) for end in ends)
+        parts.append(
+            f"used for all frames, whose own are {low} to {high} Å, {number(mean_A, 4)} Å on average"
+        )
+    if n_without := as_count(at(told, "frames_without")):
+        parts.append(f"{counted(n_without, 'frame')} without a wavelength of their own")
+    return "; ".join(parts)
 
 
 def pixels_in_words(detector: Detector) -> str:
@@ -76,7 +98,7 @@ def _rows(evidence: Evidence) -> list[tuple[str, Content]]:
     rows: list[tuple[str, Content]] = [
         ("Frames", number(given.get("frames"))),
         ("Photons per frame", NOT_KNOWN if frames is None else photons_in_words(frames)),
-        ("Wavelength", wavelength_in_words(evidence)),
+        ("Wavelength", wavelengths_in_words(evidence)),
         ("Polarisation", str(given.get("polarisation") or NOT_KNOWN)),
         (
             "Frame as stored",
@@ -84,7 +106,7 @@ def _rows(evidence: Evidence) -> list[tuple[str, Content]]:
         ),
     ]
     if detector is not None:
-        rows += _detector_rows(detector, as_number(given.get("wavelength_A")))
+        rows += _detector_rows(detector, used_wavelength_A(evidence))
     plan = next((event.get("plan") for event in evidence.events.value or [] if event.get("plan")), None)
     used = at(plan, "n_pixels")
     if isinstance(used, int):

@@ -10,7 +10,7 @@ from orienteer.compute.words import counted
 from orienteer.reconstruction.orienting.known_orientations import GIVEN_ALL
 from orienteer.report import references
 from orienteer.report.evidence import Evidence
-from orienteer.report.measured import wavelength_in_words
+from orienteer.report.measured import used_wavelength_A, wavelength_in_words
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_tables, as_texts, as_words, at
 from orienteer.report.references import Reference
@@ -57,7 +57,7 @@ def _data(evidence: Evidence) -> list[str]:
     if not isinstance(n_frames, int):
         return []
     wavelength = wavelength_in_words(evidence)
-    at_wavelength = f" at a wavelength of {wavelength}" if as_number(given.get("wavelength_A")) else ""
+    at_wavelength = f" at a wavelength of {wavelength}" if used_wavelength_A(evidence) else ""
     kind = (
         "simulated diffraction patterns"
         if frames is not None and frames.simulated

@@ -23,7 +23,7 @@ from orienteer.errors import OrienteerError
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 from orienteer.source.left_out import WithoutEvents
-from orienteer.source.wavelength import WAVELENGTH
+from orienteer.source.wavelength import WAVELENGTH, wavelengths_in
 
 _BLOCK_BYTES = 1 << 20
 _N_BLOCKS = 256
@@ -47,6 +47,7 @@ def describe_input(source: Source) -> dict[str, Any]:
         "detector": None if source.detector is None else hash_detector(source.detector),
         "polarisation": source.polarisation,
         "wavelength_A": describe_wavelength(source),
+        "wavelengths": used_wavelength(source),
         # As texts, because many programs read whole numbers exactly only up to 2^53.
         **({"left_out": source.left_out.astype(str).tolist()} if isinstance(source, WithoutEvents) else {}),
     }
@@ -61,14 +62,24 @@ def describe_wavelength(source: Source) -> float | str | None:
     return float(wavelengths[0]) if is_one else _hash(wavelengths.tobytes())
 
 
+def used_wavelength(source: Source) -> dict[str, Any]:
+    """The one wavelength at which all frames are taken, and those of the frames; empty if it is not known."""
+    found = wavelengths_in(source)
+    if found.usual_A is None:
+        return {}
+    return {
+        "used_A": found.usual_A,
+        "mean_A": float(found.known.mean()),
+        "range_A": [float(found.known.min()), float(found.known.max())],
+        "frames_without": found.n_unknown,
+    }
+
+
 def refuse_wrong_scale(source: Source) -> None:
-    """Refuse data if geometry and wavelength together cannot resolve any detail of a particle."""
-    if source.detector is None or WAVELENGTH not in source.column_names or not source.n_frames:
-        return
-    wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
-    known = wavelengths[np.isfinite(wavelengths) & (wavelengths > 0)]
-    if len(known):
-        refuse_no_detail(source.detector, float(known.min()))
+    """Refuse data whose wavelength no X-rays have, or whose geometry cannot resolve any detail."""
+    found = wavelengths_in(source).checked()
+    if source.detector is not None and found.usual_A is not None:
+        refuse_no_detail(source.detector, float(found.known.min()))
 
 
 _NAMES = {

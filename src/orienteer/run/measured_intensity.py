@@ -42,7 +42,8 @@ def pixel_range_inv_A(run: Run) -> tuple[float, float]:
     resolution_A = float(getattr(run.settings, "resolution_A", 0.0))
     outermost = 1 / resolution_A if resolution_A else np.inf
     detector = RunDirectory(run.path).read_detector()
-    wavelength_A = run.described["input"].get("wavelength_A")
+    given = run.described["input"]
+    wavelength_A = given.get("wavelengths", {}).get("used_A", given.get("wavelength_A"))
     if detector is None or not isinstance(wavelength_A, (int, float)):
         return 0.0, outermost
     usable = detector.mask != PixelUse.NEVER

@@ -21,7 +21,7 @@ from orienteer.detector.masks import PixelUse, combine_masks
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.base import shapes_fit
 from orienteer.source.patterns import FRAME_MASK, Patterns, checked_event_ids, concatenate, first_bad_frame
-from orienteer.source.wavelength import WAVELENGTH
+from orienteer.source.wavelength import WAVELENGTH, is_wavelength
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector, Polarisation
@@ -283,7 +283,7 @@ class FiniteSource(ABC):
         n, given = rows.stop - rows.start, self.given
         if given.wavelength_A is not None and WAVELENGTH in names:
             found = columns.get(WAVELENGTH, np.full(n, np.nan))
-            is_given = np.isnan(found) | given.wavelength_of_all
+            is_given = ~is_wavelength(found) | given.wavelength_of_all
             columns[WAVELENGTH] = np.where(is_given, given.wavelength_A, found)
         if given.frame_masks and FRAME_MASK in names:
             masks = [mask(rows) for mask in given.frame_masks]

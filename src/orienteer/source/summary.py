@@ -1,6 +1,6 @@
 """Summary of a data set: the numbers that a person asks for first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns, SparsePhotons
-from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
+from orienteer.source.wavelength import WAVELENGTH, Wavelengths, wavelengths_of
 
 # Fields that a reconstruction needs, and what to say if one is missing.
 WANTED = {
@@ -30,7 +30,7 @@ class Summary:
     lit_pixels : (M,) int64, such pixels with at least one photon.
     total : (P,) float64, sum of the frames over such pixels.
     wavelength_A : as given, or the median over the frames; None if unknown.
-    missing : the keys of ``WANTED`` that the data lack.
+    missing : what the data lack, by the keys of ``WANTED``, and what to say about it.
     """
 
     source: Source
@@ -39,7 +39,7 @@ class Summary:
     total: NDArray[np.float64]
     examples: Patterns
     wavelength_A: float | None
-    missing: tuple[str, ...]
+    missing: Mapping[str, str]
 
     def as_report(self) -> dict[str, Any]:
         """Plain values for ``--json``; an entry is empty if the file does not say."""
@@ -63,7 +63,7 @@ class Summary:
             "resolution_edge_A": edge_A,
             "resolution_corner_A": corner_A,
             "columns": list(source.column_names),
-            "missing": {name: WANTED[name] for name in self.missing},
+            "missing": dict(self.missing),
         }
 
 
@@ -96,8 +96,9 @@ def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float |
         total += added
         if WAVELENGTH in batch.columns:
             wavelengths.append(batch.columns[WAVELENGTH])
-    if wavelength_A is None and wavelengths:
-        wavelength_A = usual_wavelength(np.concatenate(wavelengths))
+    told = wavelengths_of(np.concatenate(wavelengths) if wavelengths and wavelength_A is None else None)
+    if not told.problem:
+        wavelength_A = wavelength_A or told.usual_A
     missing = {
         "detector": source.detector is None,
         "wavelength_A": wavelength_A is None,
@@ -111,8 +112,14 @@ def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float |
         total=total,
         examples=examples if examples is not None else source.read(slice(0, 0)),
         wavelength_A=wavelength_A,
-        missing=tuple(name for name, absent in missing.items() if absent),
+        missing={name: WANTED[name] for name, absent in missing.items() if absent} | _about(told),
     )
+
+
+def _about(told: Wavelengths) -> dict[str, str]:
+    """What to say about the wavelengths in the data."""
+    words = f"{told.problem} {told.remedy}" if told.problem else told.words_on_unknown
+    return {WAVELENGTH: words} if words else {}
 
 
 def _count(batch: Patterns) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import OrienteerError, SettingsError
 from orienteer.source.base import Source
-from orienteer.source.wavelength import WAVELENGTH, known_wavelengths, usual_wavelength
+from orienteer.source.wavelength import wavelengths_in
 
 # A relative spread of wavelengths above this blurs the outer speckles, and is mentioned.
 _LARGEST_SPREAD = 0.01
@@ -115,17 +115,18 @@ def pixel_table(source: Source) -> PixelTable:
 
 
 def _wavelength(source: Source) -> tuple[float, tuple[str, ...]]:
-    column = source.read_columns([WAVELENGTH])[WAVELENGTH] if WAVELENGTH in source.column_names else None
-    median = usual_wavelength(column)
-    if median is None:
+    found = wavelengths_in(source).checked()
+    usual_A = found.usual_A
+    if usual_A is None:
         raise OrienteerError(
             "the data do not say at which wavelength they were recorded.",
             "Give it: --wavelength-A, which is 12398.42 over the photon energy in eV.",
         )
-    spread = float(known_wavelengths(column).std() / median)
+    remarks = [found.words_on_unknown]
+    spread = float(found.known.std() / usual_A)
     if spread > _LARGEST_SPREAD:
-        return median, (
-            f"wavelengths vary by {spread:.1%}; all frames are taken at {median:.4g} A, which blurs speckles "
-            f"further than {1 / spread:.0f} speckles from the centre.",
+        remarks.append(
+            f"wavelengths vary by {spread:.1%}; all frames are taken at {usual_A:.4g} A, which blurs "
+            f"speckles further than {1 / spread:.0f} speckles from the centre."
         )
-    return median, ()
+    return usual_A, tuple(remark for remark in remarks if remark)
