@@ -16,10 +16,11 @@ Blobs = Callable[..., NDArray[np.float64]]
 Everywhere = Callable[[int], NDArray[np.bool_]]
 
 
-def test_it_is_the_modulus_of_the_mean_over_the_measured_amplitude_in_each_shell() -> None:
+@pytest.mark.parametrize("strength", [0.2, 5.0])
+def test_it_is_the_modulus_of_the_mean_over_the_larger_amplitude_in_each_shell(strength: float) -> None:
     n, background = 9, 2.0
     rng = np.random.default_rng(0)
-    transforms = transform_of(rng.normal(size=(4, n, n, n)))
+    transforms = transform_of(strength * rng.normal(size=(4, n, n, n)))
     given = np.abs(np.fft.fftn(rng.normal(size=(n, n, n)))) + 2
     measured = np.array(half_grid_shells(n) != 2)
     found = prtf(transforms, given[:, :, : n // 2 + 1], measured, 0.01, background)
@@ -28,8 +29,10 @@ def test_it_is_the_modulus_of_the_mean_over_the_measured_amplitude_in_each_shell
     shell = np.floor(np.sqrt(f[:, None, None] ** 2 + f[:, None] ** 2 + f**2) + 0.5)
     shells = [0, 1, 3, 4]
     kept = [np.abs(whole.mean(axis=0))[shell == s].sum() for s in shells]
-    wanted = [np.sqrt(given**2 - background)[shell == s].sum() for s in shells]
-    np.testing.assert_allclose(found.values, np.divide(kept, wanted), rtol=1e-10)
+    measured_sums = [np.sqrt(given**2 - background)[shell == s].sum() for s in shells]
+    own_sums = [np.abs(whole).mean(axis=0)[shell == s].sum() for s in shells]
+    assert (np.array(own_sums) > measured_sums).all() == (strength > 1)
+    np.testing.assert_allclose(found.values, np.divide(kept, np.maximum(measured_sums, own_sums)), rtol=1e-10)
     np.testing.assert_allclose(found.q_inv_A, 0.01 * np.array(shells))
     assert found.n_voxels[1] == 9  # 18 voxels at distances that round to 1
 
@@ -40,6 +43,18 @@ def test_a_density_that_repeats_but_does_not_fit_is_not_called_repeated(everywhe
     found = prtf(np.stack([0.3 * one] * 20), np.abs(one), everywhere(12), 0.01)
     np.testing.assert_allclose(found.values, 0.3)
     assert found.resolution_A is None
+
+
+def test_starts_that_are_stronger_than_the_data_do_not_repeat_better(everywhere: Everywhere) -> None:
+    """A wrong density may be strong where the data are faint, as at a zero of the form factor."""
+    one = transform_of(np.random.default_rng(4).normal(size=(12, 12, 12)))
+    for strength in (1.0, 1.8, 30.0):
+        found = prtf(np.stack([strength * one] * 20), np.abs(one), everywhere(12), 0.01)
+        np.testing.assert_allclose(found.values, 1.0)
+    turns = np.exp(2j * np.pi * np.random.default_rng(5).random((20, *one.shape)))
+    found = prtf(30.0 * one * turns, np.abs(one), everywhere(12), 0.01)
+    assert found.values[2:].mean() == pytest.approx(found.floor, rel=0.1)
+    assert found.resolution_A is None or found.resolution_A > 40
 
 
 def test_phases_at_random_fall_to_the_floor(everywhere: Everywhere) -> None:

@@ -1,9 +1,13 @@
 """The phase retrieval transfer function: how well the phases repeat from start to start, shell by shell.
 
-It is |<F>| / sqrt(I): the modulus of the mean over the starts, divided by the measured amplitude.  Both are
+It is |<F>| / sqrt(I): the modulus of the mean over the starts, divided by the measured amplitude.  All are
 summed over the measured voxels of each shell first, so that dark voxels, which are mostly noise, count for
 little.  It is 1 if all starts have the same phases and fit the data; if phases are random, it falls to about
 0.9 / sqrt(number of starts).  By custom the density is called resolved to where it falls below 1/e.
+
+Where the starts are stronger than the data, their own mean amplitude takes the place of the measured one.
+Otherwise a wrong density would seem to repeat better than perfectly in faint shells.  How far amplitudes are
+from the data is for the R-factor to say.
 
 It measures repeatability, not truth.  Starts that share a wrong support agree on a wrong density; starts that
 are averaged without alignment disagree even if all are right.
@@ -29,7 +33,7 @@ class Prtf:
     """Repeatability of the phases, by shell.
 
     q_inv_A : (S,) float64, of the shells in which something was measured.
-    values : (S,) float64, from 0 to 1; above 1 only by the error of the data.
+    values : (S,) float64, from 0 to 1.
     n_voxels : (S,) int64, measured voxels; those at q and -q count as one.
     n_starts : starts that were averaged.
     """
@@ -104,11 +108,11 @@ def prtf(
         raise OrienteerError("there are no starts whose phases could be compared.")
     given = xp.sqrt(xp.maximum(amplitudes.astype(xp.float64) ** 2 - background, 0))
     repeated = xp.abs(transforms.mean(axis=0))
-    kept, whole, count = (
-        to_numpy(shell_sums(part, measured)) for part in (repeated, given, xp.ones_like(given))
+    own = sum(xp.abs(one) for one in transforms) / len(transforms)
+    kept, starts, data, count = (
+        to_numpy(shell_sums(part, measured)) for part in (repeated, own, given, xp.ones_like(given))
     )
-    seen = whole > 0
-    q_inv_A = np.arange(len(whole), dtype=np.float64) * voxel_inv_A
-    return Prtf(
-        q_inv_A[seen], kept[seen] / whole[seen], np.ceil(count[seen] / 2).astype(np.int64), len(transforms)
-    )
+    seen = data > 0
+    values = kept[seen] / np.maximum(data, starts)[seen]
+    q_inv_A = np.arange(len(data), dtype=np.float64) * voxel_inv_A
+    return Prtf(q_inv_A[seen], values, np.ceil(count[seen] / 2).astype(np.int64), len(transforms))
