@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.crossing import crossing_of
 from orienteer.compute.arrays import Array, to_numpy
 from orienteer.reconstruction.model.radial_profile import RadialProfile, at_voxels, distances_in_cube
 from orienteer.volume.volume import Volume
 
 # Two halves agree in a shell if they correlate by at least this.
 _AGREES = 0.5
-# Innermost shells, which have few voxels and say little.
-_FEW_VOXELS = 2
+# As at the usual oversampling; other settings change little.
+_SHELLS_PER_SPECKLE = 4
 
 
 def intensity_volumes(
@@ -57,24 +58,29 @@ def radial_summary(
 
 
 def agreement_A(radial: Mapping[str, Sequence[float]]) -> float | None:
-    """The full-period resolution at which the correlation of the halves first falls below 0.5.
+    """The full-period resolution at which the correlation of the halves falls below 0.5 and stays there.
 
     radial : ``q_inv_A`` in rising order, and ``half_correlation``, as :func:`radial_summary` has them.
-    None if it is below from the first shells on; the resolution of the last shell if it never falls.  The two
-    innermost shells have few voxels and are skipped.
+    The resolution of the last shell if it never falls.
 
-    >>> agreement_A({"q_inv_A": [0.01, 0.02, 0.03], "half_correlation": [0.9, 0.7, 0.3]})
-    40.0
+    Within a speckle of the centre there is nothing to agree about but the size, and a virus is round even
+    further out.  So the curve begins behind the first speckle; if its first shell is below 0.5, it begins at
+    the first of the innermost third that is not.  From there on :mod:`orienteer.compare.crossing` says where
+    it has fallen.  None if that is within a speckle: a few inner shells agree by chance.
+
+    >>> shells = np.arange(1, 13)
+    >>> agreement_A({"q_inv_A": 0.005 * shells, "half_correlation": np.where(shells < 11, 1.0, 0.0)})
+    19.04...
     """
     q, correlation = np.asarray(radial["q_inv_A"]), np.nan_to_num(np.asarray(radial["half_correlation"]))
     if len(q) == 0:
         return None
-    first = min(_FEW_VOXELS, len(q) - 1)
-    fallen = first + np.flatnonzero(correlation[first:] < _AGREES)
-    if not len(fallen):
-        return float(1 / q[-1])
-    last = int(fallen[0]) - 1
-    if last < 0 or correlation[last] < _AGREES:
+    first = min(_SHELLS_PER_SPECKLE - 1, len(q) - 1)
+    begun = np.flatnonzero(correlation[first : max(first + 1, len(q) // 3)] >= _AGREES)
+    first += int(begun[0]) if len(begun) else 0
+    found = crossing_of(
+        q, correlation - _AGREES, q**2, shells_per_speckle=_SHELLS_PER_SPECKLE, first_shell=first
+    )
+    if found.q is None or (found.shell is not None and found.shell - first < _SHELLS_PER_SPECKLE):
         return None
-    share = (correlation[last] - _AGREES) / (correlation[last] - correlation[last + 1])
-    return float(1 / (q[last] + share * (q[last + 1] - q[last])))
+    return 1 / found.q
