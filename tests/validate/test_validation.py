@@ -168,7 +168,7 @@ def test_a_second_time_nothing_is_done_again(
     monkeypatch.setattr(half_phasing, "phase", never)
     monkeypatch.setattr(voxel_errors, "bootstrap_intensity", never)
     # Comparing takes seconds, and is done again.
-    monkeypatch.setattr(validation, "compare_half_maps", lambda *_, **__: good.maps)
+    monkeypatch.setattr(validation, "compare_phasings", lambda *_, **__: good.maps)
     monkeypatch.setattr(validation, "compare_intensities", lambda *_, **__: good.intensity)
     monkeypatch.setattr(validation, "worse_of", lambda _: good.whole)
     again = validated(good_run)

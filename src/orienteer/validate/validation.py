@@ -25,7 +25,7 @@ from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.coverage import Coverage, coverage
-from orienteer.validate.half_maps import HalfMaps, compare_half_maps
+from orienteer.validate.densities import compare_phasings
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_run, phase_settings_for
 from orienteer.validate.half_runs import iterate_halves
 from orienteer.validate.halves import (
@@ -134,10 +134,12 @@ def validate(
                 at_work.wait()
             phased, told, wrong = _phased(halves.runs, own, phasing, summaries, device)
         with part("compare densities"):
-            edge = reach_of(models)[0]
-            order, maps = common_group(*halves.runs).order, None
+            maps = None
             if len(phased) == 2:
-                maps = _half_maps(whole.seed, phased, edge, intensity, settings, device, order)
+                maps = compare_phasings(
+                    phased[1], phased[2], intensity, reach_of(models)[0], seed=whole.seed,
+                    n_draws=settings.random_phases, device=device,
+                )  # fmt: skip
         numbers, share = (own[0] + 1, own[1] + 1), _share_of(whole, state)
         agreement = StateAgreement(state + 1, numbers, share, maps, intensity, with_whole)
         states.append(replace(agreement, is_distinct=is_distinct(alike, *own)))
@@ -238,13 +240,13 @@ def _share_of(whole: Run, state: int) -> float:
 def _phased(
     runs: tuple[Run, Run], models: tuple[int, ...], settings: PhaseSettings, summaries: list[HalfSummary],
     device: DeviceName,
-) -> tuple[list[Phasing], list[HalfSummary], tuple[str, ...]]:  # fmt: skip
-    """The densities of the halves that could be phased, both summaries, and a sentence for each failure.
+) -> tuple[dict[int, Phasing], list[HalfSummary], tuple[str, ...]]:  # fmt: skip
+    """The density of each half, 1 or 2, that could be phased, both summaries, a sentence for each failure.
 
     models : of each half, counted from 0.
     """
-    phased, told, troubles = [], [], []
-    for run, model, summary in zip(runs, models, summaries, strict=True):
+    phased, told, troubles = {}, [], []
+    for half, (run, model, summary) in enumerate(zip(runs, models, summaries, strict=True), start=1):
         try:
             found = phase_half(run, settings, summary.phase_seed, device, summary.diameter_A, model + 1)
         except FileError:
@@ -254,36 +256,10 @@ def _phased(
             troubles.append(f"{summary.path} could not be phased: {error.message}")
             told.append(summary)
             continue
-        phased.append(found)
+        phased[half] = found
         remarks = tuple(found.remarks)
         told.append(replace(summary, phases_repeat_to_A=found.resolution_A, phasing_remarks=remarks))
     return phased, told, tuple(troubles)
-
-
-def _half_maps(
-    seed: int,
-    phased: list[Phasing],
-    edge_inv_A: float,
-    intensity: IntensityAgreement,
-    settings: ValidationSettings,
-    device: DeviceName,
-    order: int,
-) -> HalfMaps:
-    """Compare the densities of the halves.
-
-    intensity : rotation between the intensities of the halves, and how far they agree.
-    order : of the symmetry that both have.
-    """
-    first, second = (on_device(one.density, device) for one in phased)
-    walls = [on_device(one.support, device) for one in phased]
-    edges_A = [1 / edge_inv_A, *(one.edge_A for one in phased if one.edge_A)]
-    maps = compare_half_maps(
-        first, second, supports=(walls[0], walls[1]), edge_A=max(edges_A),
-        agrees_to_A=intensity.resolution_A or np.inf, order=order,
-        seed=seed, n_draws=settings.random_phases, near=intensity.quaternion,
-    )  # fmt: skip
-    one, other, mask = (on_device(volume, "cpu") for volume in (maps.first, maps.second, maps.mask))
-    return replace(maps, first=one, second=other, mask=mask)
 
 
 def _sentinels(
