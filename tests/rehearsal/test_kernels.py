@@ -126,8 +126,22 @@ TO_THE_FIRST = """
     """
 
 
+OVERWRITTEN = """
+    extern "C" __global__ void work(float *out) {
+        __shared__ float of_warp[2];
+        for (int turn = 0; turn < 3; ++turn) {
+            const int all = __popc(__ballot_sync(~0u, turn < 2));
+            if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = all;
+            __syncthreads();
+            if (turn == 1) out[threadIdx.x] = of_warp[0] + of_warp[1] == 64.f ? 1.f : nanf("");
+            BARRIER
+        }
+    }
+    """
+
+
 @only_rehearsed
-@pytest.mark.parametrize("code", [REVERSED, FROM_THE_FIRST, TO_THE_FIRST])
+@pytest.mark.parametrize("code", [REVERSED, FROM_THE_FIRST, TO_THE_FIRST, OVERWRITTEN])
 def test_a_missing_barrier_shows(code: str) -> None:
     right = run(code, np.zeros(64, np.float32), options=("-DBARRIER=__syncthreads();",))
     wrong = run(code, np.zeros(64, np.float32), options=("-DBARRIER=",))

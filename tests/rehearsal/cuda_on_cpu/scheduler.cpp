@@ -2,7 +2,8 @@
 //
 // A thread runs until it waits for others (a barrier, a shuffle) or ends.  The second half of a block's threads, and
 // of a warp's lanes, runs first: what thread 0 writes for all others, and what it reads of them, both show at once
-// if a barrier is missing.  Shared memory holds NaN when a block begins.
+// if a barrier is missing.  A warp goes on as far as it can before the next one begins, so that it overwrites at once
+// what others have yet to read.  Shared memory holds NaN when a block begins.
 //
 // What the compiler checks (indices of arrays, alignment, overflow of int) ends the launch with a message, too.
 //
@@ -85,7 +86,8 @@ void fiber_main()
     for (;;) {
         threads[current].fiber = own;
         run_current();
-        if (next_in_order < order.size() && threads[order[next_in_order]].state == NEW) {
+        if (next_in_order < order.size() && threads[order[next_in_order]].state == NEW &&
+            order[next_in_order] / 32 == current / 32) {
             current = order[next_in_order++];
             continue;
         }
@@ -157,6 +159,13 @@ void explain_deadlock()
              blockIdx.x, blockIdx.y, blockIdx.z, barrier, (int)threads.size(), warp, n_ended);
 }
 
+size_t end_of_warp(size_t place)
+{
+    const int warp = order[place] / 32;
+    while (place < order.size() && order[place] / 32 == warp) ++place;
+    return place;
+}
+
 bool run_block()
 {
     const int n = (int)threads.size();
@@ -164,15 +173,20 @@ bool run_block()
     n_waiting = n_ended = 0;
     while (n_ended < n) {
         bool moved = false;
-        next_in_order = 0;
-        while (next_in_order < order.size()) {
-            const int t = order[next_in_order++];
-            if (threads[t].state != NEW && threads[t].state != READY) continue;
-            moved = true;
-            Fiber *fiber = threads[t].state == NEW ? take_fiber() : threads[t].fiber;
-            current = t;
-            enter(fiber);
-            if (has_failed) return false;
+        for (size_t first = 0; first < order.size();) {
+            const size_t last = end_of_warp(first);
+            bool warp_moved = false;
+            next_in_order = first;
+            while (next_in_order < last) {
+                const int t = order[next_in_order++];
+                if (threads[t].state != NEW && threads[t].state != READY) continue;
+                moved = warp_moved = true;
+                Fiber *fiber = threads[t].state == NEW ? take_fiber() : threads[t].fiber;
+                current = t;
+                enter(fiber);
+                if (has_failed) return false;
+            }
+            if (!warp_moved) first = last;
         }
         if (!moved) {
             explain_deadlock();
