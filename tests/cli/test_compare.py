@@ -12,7 +12,8 @@ import orienteer
 from orienteer.compare.comparison import compare as compare_volumes
 from orienteer.compare.structure_density import density_of, intensity_of
 from orienteer.orientation.distance import angular_distance_deg
-from orienteer.orientation.quaternion import from_axis_angle
+from orienteer.orientation.quaternion import canonical, from_axis_angle, inverse
+from orienteer.particle.named_bodies import random_blobs
 from orienteer.particle.opening import open_structure
 from orienteer.run.run import Run
 from orienteer.volume.opening import open_volume, write_volume
@@ -89,6 +90,50 @@ def test_a_run_stands_for_its_density_or_else_its_intensity(
     assert run("compare", "runs", "density.mrc", "--json").json["kind"] == "densities"
     Path("other").mkdir()
     assert "folder without a run" in run("compare", "other", "density.mrc").errors
+
+
+BODY = "[particle]\ndiameter_A = 90\nn_blobs = 9\nseed = 4\n"
+
+
+def test_a_built_in_body_is_compared_by_its_name_as_it_is_simulated(run: Any) -> None:
+    body = random_blobs(90.0, 9, 4)
+    write_volume("density.mrc", density_of(body.rotated(TURN), 30, 4.0))
+    Path("body.toml").write_text(BODY)
+    found = run("compare", "blobs", "density.mrc", "--settings", "body.toml", "--json").json
+    assert found["correlation"] > 0.99
+    assert angular_distance_deg(found["rotation"], canonical(inverse(TURN))) < 0.5
+    other = run("compare", "blobs", "density.mrc", "--settings", "body.toml", "--set", "particle.seed=5")
+    assert other.status == 0
+    assert "The curve stays above" not in other.output
+
+
+def test_the_diameter_of_a_built_in_body_must_be_given(run: Any, files: Path) -> None:
+    told = run("compare", "two-domain", "density.mrc")
+    assert told.status == 2
+    assert "'two-domain' is a built-in body, whose diameter is not given" in told.errors
+    assert "--set particle.diameter_A=240" in told.errors
+    assert run("compare", "two-domain", "density.mrc", "--set", "particle.diameter_A=90").status == 0
+
+
+def test_a_file_comes_before_a_built_in_body_of_its_name(run: Any, files: Path) -> None:
+    write_volume("density.h5", open_volume("density.mrc"))
+    Path("density.h5").rename("virus")
+    assert run("compare", "virus", "density.mrc", "--json").json["correlation"] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("two-domian", "Did you mean the built-in body 'two-domain'?"),
+        ("nothing", "a built-in body: virus, icosahedron"),
+        ("densty.mrc", "Did you mean density.mrc?"),
+    ],
+)
+def test_a_name_of_nothing_is_told_with_what_there_is(run: Any, files: Path, name: str, hint: str) -> None:
+    told = run("compare", name, "density.mrc")
+    assert told.status == 1
+    assert f"{name}: does not exist." in told.errors
+    assert hint in " ".join(told.errors.split())
 
 
 @pytest.mark.parametrize(

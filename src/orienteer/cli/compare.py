@@ -9,10 +9,19 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_result, print_table
-from orienteer.cli.options import AsJson, Device, Overwrite, refuse_existing, refuse_missing_folder
+from orienteer.cli.options import (
+    AsJson,
+    Device,
+    Overrides,
+    Overwrite,
+    SettingsFile,
+    refuse_existing,
+    refuse_missing_folder,
+)
 from orienteer.cli.progress import show_steps
 from orienteer.cli.recognition import kind_of
 from orienteer.compute.arrays import choose_device, to_device, to_numpy
+from orienteer.compute.nearest import meant_instead, nearest
 from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.phase.files import DENSITY_H5, DENSITY_MRC
 from orienteer.plot.saving import refuse_no_picture, save_picture
@@ -21,13 +30,15 @@ from orienteer.run.files import INTENSITY_H5, INTENSITY_MRC
 
 if TYPE_CHECKING:
     from orienteer.compare.comparison import Comparison
+    from orienteer.particle.base import Particle
+    from orienteer.particle.settings import ParticleSettings
     from orienteer.particle.structure import Structure
     from orienteer.volume.volume import Volume
 
 # If a run directory is given, the first of these files that it holds is compared.
 RESULTS = (DENSITY_H5, DENSITY_MRC, INTENSITY_H5, INTENSITY_MRC)
 _AUTO = "auto"
-_WHAT = "Density or intensity (MRC, HDF5), structure (PDB, mmCIF) or the folder of a run."
+_WHAT = "Density or intensity (MRC, HDF5), structure (PDB, mmCIF), folder of a run, or a built-in body."
 
 
 def compare(
@@ -54,18 +65,23 @@ def compare(
         typer.Option("--aligned", metavar="FILE", help="Write the aligned second volume here (.mrc or .h5)."),
     ] = None,
     overwrite: Overwrite = False,
+    settings: SettingsFile = None,
+    set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Align two volumes and say how well they agree: rotation, hand, shift, resolution."""
     from orienteer.compare.comparison import compare as compare_volumes
     from orienteer.orientation.point_group import PointGroup
+    from orienteer.run.settings import Settings
+    from orienteer.settings.loading import load_settings
 
     _check_names(out, aligned, overwrite)
     where = choose_device(device)
     _check(criterion)
     group = PointGroup(symmetry)
-    pair = [_on_device(open_comparable(path), where) for path in (first, second)]
+    particle = load_settings(Settings, settings, set_, ("particle",)).particle
+    pair = [_on_device(_open(path, particle), where) for path in (first, second)]
     with show_steps("Comparing"):
         found = compare_volumes(
             *pair, criterion=criterion, mask=_open_mask(mask), symmetry_order=group.order, seed=seed
@@ -85,6 +101,30 @@ def compare(
     except FileError as error:
         problem = error
     print_result(report, lambda: _print(report, found), as_json, problem)
+
+
+def _open(path: Path, settings: "ParticleSettings") -> "Volume | Particle":
+    """What is to be compared: a file, a run, or a built-in body if nothing there has its name."""
+    from orienteer.particle.named_bodies import BODY_NAMES
+    from orienteer.particle.settings import body_from_settings
+
+    name = str(path)
+    if path.exists() or path.suffix:
+        return open_comparable(path)
+    if name not in BODY_NAMES:
+        near = nearest(name, BODY_NAMES)
+        meant = (
+            f"Did you mean the built-in body '{near}'?"
+            if near
+            else f"Give a file, the folder of a run, or a built-in body: {', '.join(BODY_NAMES)}."
+        )
+        raise FileError(path, "does not exist.", meant_instead(path, meant))
+    if "diameter_A" not in settings.model_fields_set:
+        raise SettingsError(
+            f"'{name}' is a built-in body, whose diameter is not given.",
+            "Give it as it was simulated: --settings FILE, or --set particle.diameter_A=240.",
+        )
+    return body_from_settings(name, settings)
 
 
 def open_comparable(path: Path) -> "Volume | Structure":
@@ -144,13 +184,13 @@ def _open_mask(mask: str | None) -> "Volume | bool":
     return True if mask == _AUTO else open_volume(Path(mask))
 
 
-def _on_device(given: "Volume | Structure", device: Any) -> "Volume | Structure":
+def _on_device(given: "Volume | Particle", device: Any) -> "Volume | Particle":
     from orienteer.volume.volume import Volume
 
     return replace(given, values=to_device(given.values, device)) if isinstance(given, Volume) else given
 
 
-def _told(pair: "list[Volume | Structure]") -> list[str]:
+def _told(pair: "list[Volume | Particle]") -> list[str]:
     """Remarks from opening the structures."""
     return [remark for given in pair for remark in getattr(given, "remarks", ())]
 

@@ -113,6 +113,13 @@ def particle_from_settings(settings: ParticleSettings) -> Ensemble:
     )
 
 
+def body_from_settings(name: str, settings: ParticleSettings) -> Particle:
+    """The built-in body of that name with the size, density and seed of the settings."""
+    return named_body(
+        name, settings.diameter_A, settings.density, settings.axis_ratio, settings.n_blobs, settings.seed
+    )
+
+
 def _on_path(
     names: tuple[str, ...],
     ends: tuple[Particle, ...],
@@ -130,9 +137,7 @@ def _on_path(
 
 def _open_one(name: str, settings: ParticleSettings) -> Particle:
     if name in BODY_NAMES:
-        return named_body(
-            name, settings.diameter_A, settings.density, settings.axis_ratio, settings.n_blobs, settings.seed
-        )
+        return body_from_settings(name, settings)
     try:
         structure = open_structure(
             name,
