@@ -195,6 +195,75 @@ def test_a_run_that_does_not_show_what_its_halves_agree_on_is_told_everywhere(
     assert any("shows other speckles" in words for words in said)
 
 
+DOUBT = (
+    "The claim does not hold for the density of the run, which agrees with those of its halves only to "
+    "86.4 A: phase the run again (phase --restart, with another --seed or more --starts), then validate it "
+    "again."
+)
+
+
+def with_density(edit: Callable[..., None], folder: Path, agrees_to_A: float | None, *doubts: str) -> None:
+    """Let the validation of a run tell of its density."""
+    file = folder / "validation/validation.json"
+    statement = " ".join([json.loads(file.read_text())["statement"], *doubts])
+    density = {"half": 1, "q_inv_A": [0.0, 0.01], "correlation": [1.0, 0.9], "agrees_to_A": agrees_to_A}
+    edit(file, density=density, doubts=list(doubts), statement=statement)
+
+
+def test_a_density_that_is_not_that_of_its_halves_is_told_before_the_picture(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    with_density(edit, run_folder, 86.4, DOUBT)
+    first = known_first(run_folder).splitlines()[0]
+    assert first == DOUBT.replace("86.4 A", "86.4 Å")
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    facts = validation_facts(evidence.validation.value)
+    said = claim(facts)
+    assert said.startswith("Two independent halves of 27 and 27 frames agree")
+    assert said.endswith(first)
+    drawn = str(draw_trust(evidence, facts, PhasingFacts()))
+    assert "agrees with those of the half sets to</" in drawn
+    assert ">86.4 Å (FSC 0.5)<" in drawn
+    assert "the run and a half" in drawn
+    sentences, _ = methods(evidence, None, facts)
+    assert any("a half set to 86.4 Å (correlation 0.5): the resolution does not" in one for one in sentences)
+
+
+def test_a_density_that_is_that_of_its_halves_is_no_warning(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    with_density(edit, run_folder, 65.0)
+    assert "density of the run" not in known_first(run_folder)
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    facts = validation_facts(evidence.validation.value)
+    assert ">65 Å (FSC 0.5)<" in str(draw_trust(evidence, facts, PhasingFacts()))
+    sentences, _ = methods(evidence, None, facts)
+    assert any("a half set to 65 Å (correlation 0.5)." in one for one in sentences)
+    with_density(edit, run_folder, None)
+    evidence = gather(run_folder)
+    facts = validation_facts(evidence.validation.value or {})
+    assert ">nothing<" in str(draw_trust(evidence, facts, PhasingFacts()))
+
+
+def test_a_validation_that_did_not_compare_the_density_is_read_and_told(
+    run_folder: Path,
+) -> None:
+    file = run_folder / "validation/validation.json"
+    told = json.loads(file.read_text())
+    file.write_text(json.dumps({key: told[key] for key in told if key not in ("density", "doubts")}))
+    assert "density of the run" not in known_first(run_folder)
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    facts = validation_facts(evidence.validation.value)
+    assert claim(facts).endswith(").")
+    words = "not compared: run orienteer validate again"
+    assert words in str(draw_trust(evidence, facts, PhasingFacts()))
+    assert words not in str(draw_trust(evidence, facts, None))  # there is no density
+    assert not any("density of all patterns" in one for one in methods(evidence, None, facts)[0])
+
+
 def test_halves_that_are_alike_on_too_few_speckles_are_not_called_round(
     run_folder: Path, edit: Callable[..., None]
 ) -> None:

@@ -16,7 +16,7 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
-from orienteer.validate import half_phasing, sentinel_poses, validation, voxel_errors
+from orienteer.validate import densities, half_phasing, sentinel_poses, validation, voxel_errors
 from orienteer.validate.halves import Halves, begin_halves
 from orienteer.validate.identity import identity_of
 from orienteer.validate.result import Validation, read_validation
@@ -168,7 +168,7 @@ def test_a_second_time_nothing_is_done_again(
     monkeypatch.setattr(half_phasing, "phase", never)
     monkeypatch.setattr(voxel_errors, "bootstrap_intensity", never)
     # Comparing takes seconds, and is done again.
-    monkeypatch.setattr(validation, "compare_phasings", lambda *_, **__: good.maps)
+    monkeypatch.setattr(densities, "compare_phasings", lambda *_, **__: good.maps)
     monkeypatch.setattr(validation, "compare_intensities", lambda *_, **__: good.intensity)
     monkeypatch.setattr(validation, "worse_of", lambda _: good.whole)
     again = validated(good_run)

@@ -167,6 +167,9 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         ("intensities agree to", _reach(alike_A, f"0.5, about their radial mean{doubt}")),
         ("the run agrees with them to", _reach(found.whole_agrees_to_A, "speckles")),
     ]
+    if found.density is not None:
+        reach = _reach(found.density_agrees_to_A, "0.5")
+        rows.append(("the density of the run agrees with theirs to", reach))
     if found.states:  # replace the rows above, which are about the first state only
         rows = [(f"state {one.state}", _state(one)) for one in found.states]
     if found.sentinels is not None:
@@ -182,8 +185,13 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
 def _state(one: "StateAgreement") -> str:
     if None in one.models:
         return f"{100 * one.share:.3g} % of the frames, {one.words.partition(' ')[2].partition(' ')[2]}"
-    speckles = _reach(one.intensity.agrees_to_A, "speckles of the halves")
-    return f"{100 * one.share:.3g} % of the frames, agrees to {_reach(one.resolution_A, '0.143')}, {speckles}"
+    told = [
+        f"{100 * one.share:.3g} % of the frames", f"agrees to {_reach(one.resolution_A, '0.143')}",
+        _reach(one.intensity.agrees_to_A, "speckles of the halves"),
+    ]  # fmt: skip
+    if one.density is not None:
+        told.append(f"density of the run to {_reach(one.density.agrees_to_A, '0.5')}")
+    return ", ".join(told)
 
 
 def _reach(resolution_A: float | None, how: str) -> str:

@@ -264,6 +264,12 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
         said.append(
             f"The intensity of all patterns shows the same speckles to {number(validation.whole_A)} Å."
         )
+    if validation.resolution_A is not None and validation.density_q_inv_A:
+        where = "nowhere" if validation.density_A is None else f"to {number(validation.density_A)} Å"
+        but = ": the resolution does not apply to it" if validation.doubts else ""
+        said.append(
+            f"The density of all patterns agrees with that of a half set {where} (correlation 0.5){but}."
+        )
     if validation.is_corrected:
         said.append(
             "The correlation that the mask itself causes was removed by randomising phases "

@@ -53,6 +53,7 @@ def unusual(
     """What a reader would not expect, one sentence each, the most serious first."""
     return [
         *_another(validation),
+        *_another_density(validation),
         *_brought_in(evidence),
         *_from_simulation(evidence),
         *_noise(evidence),
@@ -109,6 +110,11 @@ def _another(validation: ValidationFacts | None) -> list[str]:
         "The run of all frames does not show what its halves agree on: do not trust the maps of this page. "
         "Reconstruct it again, with another --seed or with more --starts."
     ]
+
+
+def _another_density(validation: ValidationFacts | None) -> list[str]:
+    """Say if the density of the run, which the page shows, is not that of its halves."""
+    return [] if validation is None else [with_angstrom(words) for words in validation.doubts]
 
 
 def _brought_in(evidence: Evidence) -> list[str]:

@@ -35,7 +35,7 @@ def draw_trust(
     if validation is None:
         parts.append(missing(evidence.validation.missing))
     else:
-        parts.append(facts(_rows(validation)))
+        parts.append(facts(_rows(validation, phasing is not None)))
         parts.append(remarks(validation.remarks))
     drawn = [
         None if validation is None else _fsc(validation, bool(evidence.known_orientations)),
@@ -47,7 +47,8 @@ def draw_trust(
     return joined(parts)
 
 
-def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
+def _rows(facts: ValidationFacts, is_phased: bool) -> list[tuple[str, Content]]:
+    """is_phased : whether the run has a density."""
     rows: list[tuple[str, Content]] = []
     edge = max((q for q in facts.q_inv_A if q is not None), default=0.0)
     for name, resolution_A in facts.resolutions_A.items():
@@ -68,6 +69,11 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
     if facts.whole_A is not None or facts.run_is_another:
         words = "nothing" if facts.whole_A is None else f"{number(facts.whole_A)} Å"
         rows.append(("The speckles of the run agree with them to", words))
+    if is_phased:
+        words = "nothing" if facts.density_A is None else f"{number(facts.density_A)} Å (FSC 0.5)"
+        is_compared = bool(facts.density_q_inv_A)
+        words = words if is_compared else "not compared: run orienteer validate again"
+        rows.append(("The density of the run agrees with those of the half sets to", words))
     if facts.sentinel_deg is not None:
         frames = (
             ""
@@ -99,6 +105,8 @@ def _fsc(facts: ValidationFacts, knows: bool) -> Markup | None:
         for name, (words, colour, dashed) in zip(CURVES, _LOOKS, strict=True)
         if facts.fsc.get(name)
     ]
+    if facts.density_q_inv_A:
+        curves.append(Curve("the run and a half", facts.density_q_inv_A, facts.density_fsc, 5, dashed=True))
     guides = [Guide(level, name) for name, level in LEVELS.items()]
     if facts.resolution_A is not None:
         guides.append(Guide(1 / facts.resolution_A, f"{number(facts.resolution_A)} Å", vertical=True))

@@ -36,6 +36,9 @@ class ValidationFacts:
         intensity_A : resolution to which they show the same speckles.
     whole_q_inv_A, whole_correlation, whole_A : the same between the run's own intensity and that of the half
         that agrees with it less.
+    density_q_inv_A, density_fsc, density_A : Fourier shell correlation of the run's own density and that of
+        the half that agrees with it better, and where it falls below 0.5; empty if not compared.
+    doubts : sentences about densities of the run for which the claim does not hold.
     sentinel_deg : median angle between the poses that the halves give to frames that neither has merged;
         chance_deg : the angle that random poses would give.
     half_frames, half_seeds : of each half set.
@@ -60,6 +63,10 @@ class ValidationFacts:
     whole_q_inv_A: list[float | None] = field(default_factory=list)
     whole_correlation: list[float | None] = field(default_factory=list)
     whole_A: float | None = None
+    density_q_inv_A: list[float | None] = field(default_factory=list)
+    density_fsc: list[float | None] = field(default_factory=list)
+    density_A: float | None = None
+    doubts: list[str] = field(default_factory=list)
     sentinel_deg: float | None = None
     chance_deg: float | None = None
     n_sentinels: int | None = None
@@ -117,6 +124,10 @@ def validation_facts(said: dict[str, Any]) -> ValidationFacts:
         whole_q_inv_A=as_numbers(at(said, "whole", "q_inv_A")),
         whole_correlation=as_numbers(at(said, "whole", "correlation")),
         whole_A=_positive(at(said, "whole", "agrees_to_A")),
+        density_q_inv_A=as_numbers(at(said, "density", "q_inv_A")),
+        density_fsc=as_numbers(at(said, "density", "correlation")),
+        density_A=_positive(at(said, "density", "agrees_to_A")),
+        doubts=as_texts(said.get("doubts")),
         sentinel_deg=as_number(at(said, "sentinels", "median_deg")),
         chance_deg=as_number(at(said, "sentinels", "chance_deg")),
         n_sentinels=as_count(at(said, "sentinels", "frames")),

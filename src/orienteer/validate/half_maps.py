@@ -44,6 +44,10 @@ class HalfMaps:
     resolutions: dict[str, Resolution]
     alignment: DensityAlignment
 
+    def agrees_to_A(self, level: float) -> float | None:
+        """Resolution at which the corrected curve falls below a level; None: nowhere above."""
+        return resolution_at(self.curves.corrected, level, filled_share(self.mask.values)).resolution_A
+
     def volumes(self) -> dict[str, Volume]:
         """The densities and the mask by the names of their files."""
         return dict(zip(MAP_FILES, (self.first, self.second, self.mask), strict=True))

@@ -2,6 +2,8 @@
 
 from orienteer.validate.coverage import Coverage
 
+# Resolutions that differ by less than this factor count as the same.
+COARSER = 1.15
 # A sentence is due if a direction has less than this share of even coverage.
 _THIN = 0.1
 # If densities agree only to a resolution coarser by this factor than the intensities, phasing has failed.

@@ -20,10 +20,12 @@ from orienteer.reconstruction.course.course import is_trouble
 from orienteer.run.files import VALIDATION
 from orienteer.run.files import VALIDATION_DESCRIPTION as DESCRIPTION
 from orienteer.validate.coverage import Coverage
+from orienteer.validate.density_agreement import DensityAgreement, words_of_density
 from orienteer.validate.half_maps import MAP_FILES, NO_MAPS, HalfMaps
 from orienteer.validate.identity import outdated
 from orienteer.validate.intensities import IntensityAgreement
 from orienteer.validate.remarks import (
+    COARSER,
     words_of_coverage,
     words_of_few_speckles,
     words_of_phasing,
@@ -38,8 +40,6 @@ CRITERION = "0.143"
 KNOWN_ORIENTATIONS = "known orientations"
 # If poses differ by more than this share of the angle between random poses, they were not found.
 _NOT_FOUND = 0.5
-# Resolutions that differ by less than this factor count as the same.
-_COARSER = 1.15
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,14 @@ class Validation:
     maps : their densities and Fourier shell correlation; None if one of them could not be phased.
     intensity : agreement of their intensities, before any phasing.
     whole : agreement of the intensity of the run with that of a half, the half that agrees less.
+    density : agreement of the density of the run with that of a half, the half that agrees better; None if
+        the run has none of this intensity.
     sentinels : agreement about the poses of frames that neither has seen; None if there are none.
     coverage : directions with data at the resolution of the claim.
     errors : of the voxels of all frames merged at their poses; None if not asked for.
-    states : results for each state, if there are several; ``maps``, ``intensity``, ``whole``, coverage and
-        errors are then those of the first.  Poses are compared in the first state that both halves have.
+    states : results for each state, if there are several; ``maps``, ``intensity``, ``whole``, ``density``,
+        coverage and errors are then those of the first.  Poses are compared in the first state that both
+        halves have.
     given : what was given to both halves beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
     belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated.
@@ -104,6 +107,7 @@ class Validation:
     maps: HalfMaps | None
     intensity: IntensityAgreement
     whole: IntensityAgreement
+    density: DensityAgreement | None = None
     sentinels: PoseAgreement | None = None
     coverage: Coverage | None = None
     errors: VoxelErrors | None = None
@@ -148,7 +152,7 @@ class Validation:
         """Whether the halves agree up to the edge of the data."""
         at_edge = self.maps is not None and self.maps.resolutions[CRITERION].reaches_edge
         found, densities_A = self.resolution_A, self.densities_agree_to_A
-        return at_edge and found is not None and found <= _COARSER * (densities_A or 0.0)
+        return at_edge and found is not None and found <= COARSER * (densities_A or 0.0)
 
     @property
     def too_few_speckles(self) -> bool:
@@ -160,11 +164,23 @@ class Validation:
         densities_A, alike_A = self.densities_agree_to_A, self.intensity.resolution_A
         if densities_A is None or alike_A is None or self.speckles_agree_to_A is not None:
             return False
-        return alike_A <= _COARSER * densities_A
+        return alike_A <= COARSER * densities_A
+
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences about densities of the run for which the claim about its halves does not hold."""
+        if self.states:
+            return [state.doubt for state in self.states if state.doubt]
+        said = words_of_density(self.density, self.maps, self.resolution_A, self.whole_agrees_to_A)
+        return [said] if said else []
 
     @property
     def statement(self) -> str:
-        """The claim in one sentence."""
+        """The claim in one sentence, and for which densities of the run it does not hold."""
+        return " ".join([self._claim, *self.doubts])
+
+    @property
+    def _claim(self) -> str:
         sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
         # Halves are not independent if known orientations were given to both.
         what = "halves with known orientations" if KNOWN_ORIENTATIONS in self.given else "independent halves"
@@ -192,7 +208,7 @@ class Validation:
             said += f"; beyond, to {densities_A:.3g} A, they do so in their radial mean only"
         if whole_A is None:
             return f"{said}), but the run of all frames has found something else."
-        if whole_A > _COARSER * found:
+        if whole_A > COARSER * found:
             return f"{said}), but the run of all frames agrees with them only to {whole_A:.3g} A."
         return f"{said})."
 
@@ -205,6 +221,11 @@ class Validation:
     def whole_agrees_to_A(self) -> float | None:
         """Resolution to which the run of all frames shows the speckles of the halves; None: nowhere."""
         return self.whole.agrees_to_A
+
+    @property
+    def density_agrees_to_A(self) -> float | None:
+        """Resolution to which the density of the run is that of its halves; None: nowhere or not compared."""
+        return None if self.density is None else self.density.agrees_to_A
 
     @property
     def remarks(self) -> list[str]:
@@ -237,7 +258,7 @@ class Validation:
             told += words_of_coverage(self.coverage)
         for half in self.halves:
             repeat_A, claim_A = half.phases_repeat_to_A, self.resolution_A
-            if repeat_A is not None and claim_A is not None and repeat_A > _COARSER * claim_A:
+            if repeat_A is not None and claim_A is not None and repeat_A > COARSER * claim_A:
                 told.append(f"The phases of {half.path} repeat from start to start only to {repeat_A:.3g} A.")
             told += [f"{half.path}: {remark}" for remark in half.phasing_remarks if is_doubt(remark)]
             if is_trouble(half.reason):
@@ -255,6 +276,7 @@ class Validation:
             "run_id": self.run_id,
             "iteration": self.iteration,
             "statement": self.statement,
+            "doubts": self.doubts,
             "remarks": self.remarks,
             "belongs_to": self.belongs_to,
             "resolution_A": self.resolution_A,
@@ -275,6 +297,7 @@ class Validation:
                 "resolution_A": self.whole.resolution_A,
                 "agrees_to_A": self.whole_agrees_to_A,
             },
+            "density": None if self.density is None else self.density.describe(),
             "states": [state.describe() for state in self.states],
             "sentinels": self.sentinels,
             "coverage": None
@@ -324,13 +347,14 @@ class Validation:
 
 def is_beyond(claim_A: float | None, resolution_A: float | None) -> bool:
     """Whether a resolution is clearly finer than a claim: up to there only the radial mean agrees."""
-    return claim_A is not None and resolution_A is not None and claim_A > _COARSER * resolution_A
+    return claim_A is not None and resolution_A is not None and claim_A > COARSER * resolution_A
 
 
 def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The content of ``validation.json`` of a run; None if the run was not validated.
 
-    If the run has changed since, the statement begins with a sentence about that.
+    If the run has changed since, the statement begins with a sentence about that, and what was found about
+    the density of the run is left out.
     """
     path = Path(run) / VALIDATION / DESCRIPTION
     if not path.exists():
@@ -338,4 +362,9 @@ def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
     told = read_described(path, "validation", FORMAT, VERSION)
     belongs_to = told.get("belongs_to")
     why = outdated(belongs_to, Path(run)) if isinstance(belongs_to, Mapping) else ""
-    return {**told, "statement": f"{why} It said: {told.get('statement', '')}"} if why else told
+    if not why:
+        return told
+    doubts = told.get("doubts")
+    of_density = " ".join(map(str, doubts)) if isinstance(doubts, list) else ""
+    said = str(told.get("statement", "")).removesuffix(of_density).strip()
+    return {**told, "statement": f"{why} It said: {said}", "density": None, "doubts": []}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from orienteer.compare.comparison import compare
+from orienteer.validate.density_agreement import DensityAgreement, words_of_density
 from orienteer.validate.half_maps import HalfMaps
 from orienteer.validate.intensities import IntensityAgreement
 
@@ -31,6 +32,7 @@ class StateAgreement:
     share : of the frames of the run that show it.
     maps : densities of the halves and their Fourier shell correlation; None if one was not phased.
     intensity : agreement of the halves; whole : of the run with the half that agrees less.
+    density : agreement of the density of the run with that of a half; None if the run has none of this state.
     is_distinct : whether its models in both halves are closer to each other than to any other model.
     """
 
@@ -40,6 +42,7 @@ class StateAgreement:
     maps: HalfMaps | None
     intensity: IntensityAgreement
     whole: IntensityAgreement
+    density: DensityAgreement | None = None
     is_distinct: bool = True
 
     @classmethod
@@ -82,6 +85,13 @@ class StateAgreement:
         doubt = "" if self.is_distinct else ", but no closer to itself than to another state"
         return f"state {self.state} to {found:.3g} A{doubt}"
 
+    @property
+    def doubt(self) -> str:
+        """A sentence if the claim about this state does not hold for the density of the run; else empty."""
+        return words_of_density(
+            self.density, self.maps, self.resolution_A, self.whole.agrees_to_A, self.state
+        )
+
     def describe(self) -> dict[str, object]:
         """The entries of ``validation.json``."""
         return {
@@ -93,6 +103,7 @@ class StateAgreement:
             "densities_A": self.densities_A,
             "speckles_A": self.intensity.agrees_to_A,
             "whole_A": self.whole.agrees_to_A,
+            "density_A": None if self.density is None else self.density.agrees_to_A,
         }
 
 

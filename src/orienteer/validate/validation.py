@@ -25,7 +25,7 @@ from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.coverage import Coverage, coverage
-from orienteer.validate.densities import compare_phasings
+from orienteer.validate.densities import PhasedHalves, beside_the_run, densities_of
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_run, phase_settings_for
 from orienteer.validate.half_runs import iterate_halves
 from orienteer.validate.halves import (
@@ -115,6 +115,7 @@ def validate(
     pairs = [pair_states(whole.volumes(), one.volumes()) for one in halves.runs]
     alike = likenesses(*(one.volumes() for one in halves.runs)) if n_states > 1 else np.ones((1, 1))
     states: list[StateAgreement] = []
+    densities: list[PhasedHalves] = []
     troubles = _unlike_symmetries(whole, halves)
     poses: PoseAgreement | None = None
     first_told: list[HalfSummary] | None = None
@@ -133,15 +134,16 @@ def validate(
             if at_work is not None:
                 at_work.wait()
             phased, told, wrong = _phased(halves.runs, own, phasing, summaries, device)
+        densities.append(
+            PhasedHalves(
+                state, phased, intensity, with_whole, reach_of(models)[0], seed=whole.seed,
+                n_draws=settings.random_phases, device=device,
+            )
+        )  # fmt: skip
         with part("compare densities"):
-            maps = None
-            if len(phased) == 2:
-                maps = compare_phasings(
-                    phased[1], phased[2], intensity, reach_of(models)[0], seed=whole.seed,
-                    n_draws=settings.random_phases, device=device,
-                )  # fmt: skip
+            maps = densities[-1].maps()
         numbers, share = (own[0] + 1, own[1] + 1), _share_of(whole, state)
-        agreement = StateAgreement(state + 1, numbers, share, maps, intensity, with_whole)
+        agreement = StateAgreement(state + 1, numbers, share, maps, intensity, worse_of(with_whole))
         states.append(replace(agreement, is_distinct=is_distinct(alike, *own)))
         troubles, first_told = troubles + wrong, first_told or told
     first, summaries = states[0], first_told or summaries
@@ -172,6 +174,9 @@ def validate(
         with part("wait for the density"):  # last: everything that does not need the density is done by now
             beside.wait_for_whole()
             phase_run(whole, phasing, device)  # opens the density, or makes it if the other process failed
+    with part("compare densities"):
+        of_run, wrong = densities_of(whole)
+        found = beside_the_run(replace(found, troubles=found.troubles + wrong), of_run, densities)
     with part("write"):
         found = replace(found, belongs_to=identity_of(whole.path))
         found.save(folder)
@@ -195,8 +200,8 @@ def _bring_to_their_end(
 
 def _compared_intensities(
     whole: Run, halves: Halves, state: int, own: tuple[int, ...], models: list[HalfModel], device: DeviceName
-) -> tuple[IntensityAgreement, IntensityAgreement]:
-    """How far the halves agree about a state of the run, and how far the worse half agrees with the run.
+) -> tuple[IntensityAgreement, tuple[IntensityAgreement, IntensityAgreement]]:
+    """How far the halves agree about a state of the run, and how far each half agrees with the run.
 
     state : counted from 0; own : the model of each half that is this state.
     """
@@ -216,7 +221,7 @@ def _compared_intensities(
     first = compare_intensities(first_half, volume, *size, edge, of_whole)
     # The turn of the second half to the whole follows from that of the first and that between the halves.
     near = np.asarray(compose(inverse(intensity.quaternion), first.quaternion))
-    return intensity, worse_of((first, compare_intensities(second_half, volume, *size, edge, near)))
+    return intensity, (first, compare_intensities(second_half, volume, *size, edge, near))
 
 
 def _unlike_symmetries(whole: Run, halves: Halves) -> tuple[str, ...]:
