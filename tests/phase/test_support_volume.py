@@ -1,6 +1,7 @@
 """The volume of the support comes from held-out voxels, whatever the first support is."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from orienteer.phase.data import phasing_data
 from orienteer.phase.filled import filled_voxels
 from orienteer.phase.held_out import Predicted
 from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.state import PhaseState
 from orienteer.phase.support_volume import (
     are_too_small,
     are_without_density,
@@ -124,21 +126,23 @@ def test_other_starts_go_down_if_the_first_have_found_no_density(body, truth_of,
     data = phasing_data(made.intensity, device="cpu")
     course = Course.of(data, PhaseSettings())
     true_volume = filled_voxels(truth_of(made, data), data.measured).sum()
-    went, finds = [], []
+    contrasts: list[float] = []
+    numbers: list[range] = []
+    monkeypatch.setattr(support_volume._Way, "contrast", property(lambda way: contrasts[len(numbers) - 1]))
+    start = Course.start
 
-    def has_density(way: support_volume._Way) -> bool:
-        went.append(way)
-        return finds.pop(0) if finds else False
+    def noted(own: Course, which: range, *rest: Any) -> PhaseState:
+        numbers.append(which)
+        return start(own, which, *rest)
 
-    monkeypatch.setattr(support_volume._Way, "has_density", property(has_density))
-    finds[:] = [False, True]
-    volume = choose_volume(course, 0, lambda *step: None)
-    assert made.volume_A3 / data.voxel_A**3 < volume < 1.5 * true_volume
-    assert len(went) == 2
-    assert not np.allclose(went[0].state.density, went[1].state.density)
-    # If none of them has, the volume is that of a compact body.
-    ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
-    assert 0.5 * ball < choose_volume(course, 0, lambda *step: None) < ball
+    monkeypatch.setattr(Course, "start", noted)
+    for of_attempts, n_asked in (([0.9], 1), ([0.1, 0.9], 2), ([0.1, 0.3, 0.2], 3)):
+        contrasts[:] = of_attempts
+        numbers.clear()
+        volume = choose_volume(course, 0, lambda *step: None)
+        assert made.volume_A3 / data.voxel_A**3 < volume < 1.6 * true_volume
+        assert len(numbers) == n_asked
+        assert len(set().union(*numbers)) == sum(map(len, numbers))  # no start twice
 
 
 @pytest.mark.parametrize("is_noise", [False, True])
@@ -154,5 +158,26 @@ def test_noise_is_no_density(body, is_noise: bool) -> None:
     course = Course.of(data, settings)
     ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
     volumes = support_volume.falling(ball, 0.1 * ball, 1.5)
-    _, way = support_volume._go_down(course, volumes, range(3), 0, lambda n: None)
-    assert way.has_density == (not is_noise)
+    _, way = support_volume._best_way_down(course, volumes, 3, 0, lambda n: None)
+    assert (way.contrast > support_volume._FOUND) == (not is_noise)
+
+
+def test_a_start_that_the_difference_map_leads_away_gets_a_second_try(body, monkeypatch) -> None:
+    """Starts that had the density keep it in a support that holds it."""
+    made = body(speckles=5.0, noise=0.05)
+    data = phasing_data(made.intensity, device="cpu")
+    course = Course.of(data, PhaseSettings())
+    ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
+    kept, way = support_volume._best_way_down(
+        course, support_volume.falling(2 * ball, 0.1 * ball, 1.5), 3, 0, lambda n: None
+    )
+    volume = 1.2 * way.volumes[way.choice]
+
+    def scramble(state: PhaseState, data: Any, beta: float) -> PhaseState:
+        state.density[...] = state.density[:, ::-1, :, ::-1]
+        return state
+
+    monkeypatch.setitem(support_volume.METHODS, "dm", scramble)
+    again = way.once_more(kept, volume)
+    again.go_on(volume)
+    assert again.judged[-1].fit > way.judged[way.choice].fit - support_volume._WORSE

@@ -19,12 +19,12 @@ small steps, and choose again: they have found the density, so that only the vol
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import array_namespace
+from orienteer.compute.arrays import Array, array_namespace
 from orienteer.phase.batches import starts_at_once
 from orienteer.phase.course import FIRST_BLUR, LARGEST_SUPPORT, LAST_BLUR, Course
 from orienteer.phase.data import PhasingData
@@ -33,8 +33,8 @@ from orienteer.phase.iterations import METHODS
 from orienteer.phase.schedule import Phase
 from orienteer.phase.state import PhaseState
 
-# Iterations at each volume, of starts that search for the density and of starts that have found it; and then,
-# on a copy, before that is judged.  The difference map would lead some of the latter away again.
+# Iterations at each volume; those at a volume at which the difference map has led starts that had the density
+# away from it; and then, on a copy, before that is judged.
 _SEARCHING = (Phase("dm", 1.0, 40), Phase("raar", 0.87, 20))
 _KEEPING = (Phase("raar", 0.87, 60),)
 _BEFORE_JUDGED = (Phase("er", 0.0, 10),)
@@ -45,12 +45,10 @@ _COARSE, _FINE, _FROM = 1.5, 1.17, 1.22
 _BELOW, _BELOW_IN_SMALL_STEPS = 3, 2
 # Most small steps; all of them together divide the volume by about six.
 _MOST_SMALL_STEPS = 12
-# How often other starts go down if those before found no density at any volume; and if none did, the volume
-# relative to the ball of the particle's diameter: compact bodies fill about so much.
-_ATTEMPTS, _WITHOUT_DENSITY = 3, 0.7
-# A density is found if it fits the voxels used by this many nats better than the mean of each shell does, not
-# counting noise that it fits.  (Starts without a density came to 0.2 at most, the others to 0.6 and more.)
-_FOUND = 0.3
+# How often starts go down at most: others follow if those before found no density, or only a part of it.  A
+# density explains amplitudes by this many nats better than the mean of each shell does.  (Without one, starts
+# came to 0.3, or to 0.56 by chance, and with one mostly to 0.7 and more.)
+_ATTEMPTS, _FOUND = 3, 0.6
 # Number of starts: some may fail, and at least two good ones are needed to see how much good ones differ.
 _STARTS = 5
 # Volumes after which supports have their final sharpness, and backgrounds are fitted.
@@ -84,14 +82,7 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
     n_starts = max(2, starts_at_once(data, _STARTS))
     each = n_starts * sum(phase.count for phase in (*_SEARCHING, *_BEFORE_JUDGED))
     total = each * (len(coarse) + _MOST_SMALL_STEPS)
-    for attempt in range(_ATTEMPTS):
-        numbers = range(_NUMBER + attempt * n_starts, _NUMBER + (attempt + 1) * n_starts)
-        kept, way = _go_down(course, coarse, numbers, seed, lambda n: tell(each * n, total))
-        if way.has_density:
-            break
-    else:
-        tell(total, total)
-        return min(_WITHOUT_DENSITY * ball, most)
+    kept, way = _best_way_down(course, coarse, n_starts, seed, lambda n: tell(each * n, total))
     first = min(_FROM * way.volumes[way.choice], most)
     again = way.once_more(kept, first)
     for number in range(_MOST_SMALL_STEPS):
@@ -104,57 +95,100 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
     return again.volumes[again.choice]
 
 
-def _go_down(
-    course: Course, volumes: NDArray[np.float64], numbers: range, seed: int, tell: Callable[[int], None]
+def _best_way_down(
+    course: Course, volumes: NDArray[np.float64], n_starts: int, seed: int, tell: Callable[[int], None]
 ) -> tuple[PhaseState, "_Way"]:
-    """Starts with these numbers as they were at the volume of their choice, and their whole way down.
+    """Starts that have found the density, as they were at the volume of their choice, and their way down.
 
-    tell : called with the number of volumes done.
+    If none has found it after all attempts, those that predict best.  tell : called with the volumes done.
     """
-    state = course.start(numbers, np.full(len(numbers), volumes[0]), seed)
-    kept, way = state, _Way(course, state)
-    for number, volume in enumerate(volumes):
-        way.go_on(volume)
-        tell(number + 1)
-        if way.choice == number:
-            kept = way.state.copy()
-        if number - way.choice >= _BELOW:
+    best: tuple[PhaseState, _Way] | None = None
+    for attempt in range(_ATTEMPTS):
+        first = _NUMBER + attempt * n_starts
+        state = course.start(range(first, first + n_starts), np.full(n_starts, volumes[0]), seed)
+        kept, way = state, _Way(course, state)
+        for number, volume in enumerate(volumes):
+            way.go_on(volume)
+            tell(number + 1)
+            if way.choice == number:
+                kept = way.state.copy()
+            if number - way.choice >= _BELOW:
+                break
+        if best is None or way.contrast > best[1].contrast:
+            best = kept, way
+        if way.contrast > _FOUND:
             break
-    return kept, way
+    assert best is not None
+    return best
+
+
+class _Judged(NamedTuple):
+    """How well the best start predicts the voxels that choose, and fits those used in phasing, per speckle.
+
+    apart : by how much its prediction is better than that of the next start.
+    """
+
+    predicted: Predicted
+    fitted: Predicted
+    apart: float
+
+    @property
+    def fit(self) -> float:
+        """Mean log-likelihood of the voxels used."""
+        return float(self.fitted.mean[0])
 
 
 class _Way:
     """Starts going through falling volumes, and how well the best of them does at each.
 
-    volumes : volumes so far, in voxels.
-    is_sharp : whether supports have their final sharpness from the first volume on.
+    volumes, judged : volumes so far, in voxels, and the result of each.
+    had : the result of the starts when they began, if they had the density by then; else None.
     """
 
-    def __init__(self, course: Course, state: PhaseState, is_sharp: bool = False) -> None:
-        self.course, self.state, self._is_sharp = course, state, is_sharp
+    def __init__(self, course: Course, state: PhaseState, had: _Judged | None = None) -> None:
+        self.course, self.state = course, state
         self.volumes: list[float] = []
-        self._predicted: list[Predicted] = []
-        self._fitted: list[Predicted] = []
-        self._apart: list[float] = []
+        self.judged: list[_Judged] = []
+        self._had = had
         self._gone = 0
 
+    @property
+    def _is_sharp(self) -> bool:
+        """Whether supports have their final sharpness from the first volume on."""
+        return self._had is not None
+
     def once_more(self, state: PhaseState, first: float) -> "_Way":
-        """A second way down from the volume ``first``, of starts that have found the density.
+        """A second way down from the volume ``first``, of the starts as they were at the choice.
 
         It keeps the results of larger volumes, because the best of all may be among them.
         """
-        again = _Way(self.course, state, is_sharp=True)
+        again = _Way(self.course, state, self.judged[self.choice])
         larger = [k for k, volume in enumerate(self.volumes) if volume > first]
-        for name in ("volumes", "_predicted", "_fitted", "_apart"):
-            setattr(again, name, [getattr(self, name)[k] for k in larger])
+        again.volumes = [self.volumes[k] for k in larger]
+        again.judged = [self.judged[k] for k in larger]
         return again
 
     def go_on(self, volume: float) -> None:
         """Shrink the supports to a volume, phase, and judge."""
+        began = self.state.copy()
+        self._phase(volume, _SEARCHING)
+        judged = self._judge()
+        if self._had is not None:
+            if judged.fit < self._had.fit - _WORSE:
+                searched, self.state = self.state, began
+                self._phase(volume, _KEEPING)
+                kept = self._judge()
+                judged, self.state = (kept, self.state) if kept.fit > judged.fit else (judged, searched)
+            self._had = judged
+        self._gone += 1
+        self.volumes.append(float(volume))
+        self.judged.append(judged)
+
+    def _phase(self, volume: float, phases: tuple[Phase, ...]) -> None:
         course, done, k = self.course, 0, self._gone
         sharp = 1.0 if self._is_sharp else min(1.0, k / _SHARP)
         blur = FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * sharp
-        for phase in _KEEPING if self._is_sharp else _SEARCHING:
+        for phase in phases:
             for _ in range(phase.count):
                 if done % course.every == 0:
                     course.renew(self.state, np.full(self.state.n_starts, volume), blur, k + done)
@@ -162,12 +196,8 @@ class _Way:
                         course.fit_background(self.state)
                 self.state = METHODS[phase.method](self.state, course.data, phase.beta)
                 done += 1
-        self._gone += 1
-        self.volumes.append(float(volume))
-        self._judge()
 
-    def _judge(self) -> None:
-        """Record how well the best start predicts the voxels that choose, and fits those used in phasing."""
+    def _judge(self) -> _Judged:
         state, data = self.state.copy(), self.course.data
         for phase in _BEFORE_JUDGED:
             for _ in range(phase.count):
@@ -178,39 +208,37 @@ class _Way:
         best = int(found.mean.argmax())
         ranked = np.sort(found.mean)
         only = slice(best, best + 1)
-        seen = data.measured & ~data.held_out
-        self._apart.append(float(ranked[-1] - ranked[-2]))
-        self._predicted.append(found.by_speckle(only))
-        self._fitted.append(predict(state.density[only], state.background[only], data, seen).by_speckle())
+        fitted = predict(state.density[only], state.background[only], data, data.measured & ~data.held_out)
+        return _Judged(found.by_speckle(only), fitted.by_speckle(), float(ranked[-1] - ranked[-2]))
 
     @property
     def choice(self) -> int:
         """Number of the smallest volume that is as good as the best."""
         copies = self.course.group.order
         most = _WORSE if self._is_sharp else _MUCH_WORSE
-        fitted, predicted = joined(self._fitted, copies), joined(self._predicted, copies)
-        refused, lost = are_too_small(fitted, self._unknowns), are_without_density(fitted)
-        return smallest_as_good(predicted, float(np.median(self._apart)), most, refused, lost)[0]
+        unknowns = np.array(self.volumes) / independent_amplitudes(self.course.data)
+        fitted = joined([judged.fitted for judged in self.judged], copies)
+        predicted = joined([judged.predicted for judged in self.judged], copies)
+        apart = float(np.median([judged.apart for judged in self.judged]))
+        refused, lost = are_too_small(fitted, unknowns), are_without_density(fitted)
+        return smallest_as_good(predicted, apart, most, refused, lost)[0]
 
     @property
-    def has_density(self) -> bool:
-        """Whether the best start has found a density at the volume of the choice."""
-        fits = float(self._fitted[self.choice].mean[0]) - self._by_shell_means
-        return fits + float(_noise_left(self._unknowns[self.choice])) > _FOUND
+    def contrast(self) -> float:
+        """How much better the best start, at the choice, explains amplitudes than shell means do, in nats.
 
-    @cached_property
-    def _by_shell_means(self) -> float:
-        """How well the mean of each shell fits the voxels used: as well as a point in the middle does."""
-        data = self.course.data
-        point = np.zeros((1, data.n, data.n, data.n), dtype=np.float32)
-        point[:, data.n // 2, data.n // 2, data.n // 2] = 1.0
+        The lesser of two means: over the voxels that choose, and over those used in phasing.
+        """
+        data, chosen = self.course.data, self.judged[self.choice]
         xp = array_namespace(data.amplitudes)
-        return float(predict(xp.asarray(point), xp.zeros(1), data, data.measured & ~data.held_out).mean[0])
+        point = np.zeros((1, data.n, data.n, data.n), dtype=np.float32)
+        point[:, data.n // 2, data.n // 2, data.n // 2] = 1.0  # which predicts the mean of each shell
 
-    @property
-    def _unknowns(self) -> NDArray[np.float64]:
-        """Voxels of each volume over independent amplitudes."""
-        return np.array(self.volumes) / independent_amplitudes(self.course.data)
+        def better(found: Predicted, use: Array) -> float:
+            return float(found.mean[0] - predict(xp.asarray(point), xp.zeros(1), data, use).mean[0])
+
+        used = data.measured & ~data.held_out
+        return min(better(chosen.predicted, data.choosing), better(chosen.fitted, used))
 
 
 def falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
@@ -234,22 +262,16 @@ def are_too_small(fitted: Predicted, unknowns: NDArray[np.float64]) -> NDArray[n
 
     fitted : how well the voxels used in phasing are fitted.
     unknowns : (K,), voxels of each volume over independent amplitudes.
+
+    With p unknowns and N amplitudes, a share p / N of the noise variance is fitted, and 1 - p / N is left.
     """
-    left = _noise_left(unknowns)
+    left = np.log1p(-np.minimum(unknowns, _ALL_IS_FITTED)) / 2
     result = np.zeros(len(unknowns), bool)
     for larger in range(len(unknowns)):
         below, error = fitted.below(larger)
         worse = below > np.maximum(left - left[larger], 0) + _ERRORS * error
         result[larger + 1 :] |= worse[larger + 1 :]
     return result
-
-
-def _noise_left(unknowns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how many nats the noise that a density fits makes its fit better, with the opposite sign.
-
-    With p unknowns and N amplitudes, a share p / N of the noise variance is fitted, and 1 - p / N is left.
-    """
-    return np.log1p(-np.minimum(unknowns, _ALL_IS_FITTED)) / 2
 
 
 def are_without_density(fitted: Predicted) -> NDArray[np.bool_]:
