@@ -54,12 +54,18 @@ def relative_truth(data: Any, emc: Emc) -> Any:
 # 4: merging ---------------------------------------------------------------------------------------------
 
 
+def hold_temperature(emc: Emc, inverse: float) -> None:
+    """Let no iteration of the present stage change the temperature."""
+    emc.annealing.inverse = inverse
+    emc.annealing.inverse_temperature = lambda *_: inverse  # type: ignore[method-assign]
+
+
 def test_the_truth_stays_what_it_is_when_frames_have_no_noise(simulated: Any, tiny: Any) -> None:
     data = simulated(tiny.particle, 14, 65.0, frames=700, photons_per_frame=3000, poisson=False)
     emc = data.emc(**PLAIN, level=4, sentinels=0.0)
     truth = data.truth_on(emc)
     emc.models = np.stack([relative_truth(data, emc)[None]] * 2)
-    emc.annealing.inverse_temperature = lambda *_: 0.2  # type: ignore[method-assign]
+    hold_temperature(emc, 0.2)
     found = []
     for _ in range(6):
         emc.step()
@@ -73,7 +79,7 @@ def test_the_truth_stays_what_it_is_when_frames_have_no_noise(simulated: Any, ti
 def test_the_likelihood_rises_without_halves_and_temperature(tiny: Any) -> None:
     """Plain expectation maximisation: trilinear merging makes it so up to small change."""
     emc = tiny.emc(**PLAIN, symmetry="I", halves=False, sentinels=0.0, kept_mass=1.0)
-    emc.annealing.inverse_temperature = lambda *_: 1.0  # type: ignore[method-assign]
+    hold_temperature(emc, 1.0)
     emc.step()  # the random start has no symmetry
     evidence = []
     for _ in range(12):
