@@ -1,8 +1,9 @@
 """Hard matching: for each frame the orientation that fits best, searched tile by tile.
 
-This is the limit of the posterior at temperature 0.  It needs no memory for scores: the slices of a tile are
-made, or come from references, and are scored with one matrix product; only the best row so far of every frame
-is kept.
+This is the limit of the posterior at temperature 0, for benchmarks and for who wants a single pose of each
+frame; the loop of M-TIP uses the posterior (``reconstruction/orienting``).  It needs no memory for scores:
+the slices of a tile are made, or come from references, and are scored with one matrix product; only the best
+row so far of every frame is kept.
 """
 
 from dataclasses import dataclass

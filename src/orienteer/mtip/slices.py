@@ -7,9 +7,10 @@ other factor, so slices of a merged autocorrelation are in the unit of the frame
 
 ``slice_exactly`` makes a non-uniform transform for every list of points.  Its error is relative to all
 intensities together, and those near q = 0 are by far the largest: choose a small one if the weak intensities
-far out matter.  ``IntensitySlicer`` transforms A once, to a finer grid, and interpolates any number of slices
-from it with a few taps.  Interpolation is local, so its error holds in each shell by itself, within a factor
-of two, as long as the intensity does not fall by decades over one speckle.
+far out matter.  The loop of M-TIP slices the intensity on a grid instead (``relative_grid.py``); tests hold
+that against this.  ``IntensitySlicer`` transforms A once, to a finer grid, and interpolates any number of
+slices from it with a few taps.  Interpolation is local, so its error holds in each shell by itself, within a
+factor of two, as long as the intensity does not fall by decades over one speckle.
 """
 
 from dataclasses import dataclass

@@ -19,8 +19,9 @@ class Step:
         nowhere, or in the first stage, in which they still agree about their common start.
     sentinel_agreement_deg : median angle between the poses that the two halves give to a sentinel.  Measured
         every fifth iteration and at the end of a stage; None without halves.
-    sentinel_gain_nats : how much likelier the models make a sentinel than their radial mean does, measured at
-        the same times; below 0, the models show nothing but noise.  None without halves.
+    sentinel_gain_nats : how much likelier, at the temperature of the step, the models make a sentinel than
+        their radial mean does, measured at the same times; below 0, the models show nothing but noise.  None
+        without halves.
     half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
     seconds, seconds_left : time of this iteration, and an estimate for the rest of the run.
     photons_merged : sum of the merged photons.

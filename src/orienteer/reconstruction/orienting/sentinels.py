@@ -43,10 +43,10 @@ class SentinelWatch:
     """How the models explain the sentinels, which no model has seen.
 
     agreement_deg : median angle between the poses that the two halves give to a sentinel; NaN without halves.
-    gain_nats : how much likelier the models make a sentinel than their radial mean does; the mean over all.
-        It is below 0 for frames without any orientation, even if the halves agree: halves that orient each
-        other's frames may share noise.  The loss of a single sentinel is limited, because a shot of something
-        else loses far more than noise can.
+    gain_nats : how much likelier, at the temperature of the step, the models make a sentinel than their
+        radial mean does; the mean over all.  It is below 0 for frames without any orientation, even if the
+        halves agree: halves that orient each other's frames may share noise.  The loss of a single sentinel
+        is limited, because a shot of something else loses far more than noise can.
     error_nats : standard error of the gain.
     n_sentinels : their number.
     """
