@@ -111,7 +111,7 @@ def from_half_transform(transform: Array, n: int) -> Array:
     """The real cube (n, n, n) float64 of a :func:`half_transform`."""
     xp = array_namespace(transform)
     if is_on_gpu(transform):
-        return xp.fft.irfftn(transform, s=(n, n, n))
+        return xp.fft.irfftn(transform, s=(n, n, n), axes=(0, 1, 2))
     import scipy.fft
 
     from orienteer.compute.machine import usable_cores

@@ -57,7 +57,7 @@ def transformed(cube: Array, curve: NDArray[np.float64]) -> Array:
     """
     m = fast_length(cube.shape[-1])
     if is_on_gpu(cube):
-        return array_namespace(cube).fft.rfftn(cube * by_shell(curve, cube), s=(m,) * 3)
+        return array_namespace(cube).fft.rfftn(cube * by_shell(curve, cube), s=(m,) * 3, axes=(0, 1, 2))
     from scipy.fft import irfftn, rfft, rfftn
 
     if not is_half(cube):
@@ -103,7 +103,7 @@ def _kept(transform: Array, gain: NDArray[np.float64]) -> Array:
     box = (len(transform),) * 3
     kept = transform * xp.asarray(gain.astype(np.float32))[distances(box[0], on_gpu)]
     if on_gpu:
-        return xp.fft.irfftn(kept, s=box)
+        return xp.fft.irfftn(kept, s=box, axes=(0, 1, 2))
     from scipy.fft import irfftn
 
     return irfftn(kept, s=box, workers=usable_cores(), overwrite_x=True)
