@@ -256,6 +256,19 @@ def test_a_density_of_an_earlier_intensity_is_not_compared(phased_run: Run, tmp_
     assert any("of an earlier intensity" in remark and "--restart" in remark for remark in found.remarks)
 
 
+def test_a_density_that_cannot_be_read_does_not_cost_the_validation(phased_run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(phased_run.path, folder)
+    (folder / "density.h5").unlink()
+    found = validated(Run.open(folder, phased_run.source))
+    assert found.resolution_A is not None
+    assert found.density is None
+    assert any(remark.startswith("The density in run could not be read: ") for remark in found.remarks)
+    told = read_validation(folder)
+    assert told is not None
+    assert told["remarks"] == found.remarks
+
+
 def test_a_run_that_is_not_phased_is_validated_as_before(good_run: Run, good_halves: Any) -> None:
     found = validated(good_run)
     assert found.density is None

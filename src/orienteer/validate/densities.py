@@ -94,7 +94,11 @@ def densities_of(run: Run) -> tuple[dict[int, Phasing], tuple[str, ...]]:
         folder = phased_folder(run, state + 1)
         if not (folder / DESCRIPTION).exists():
             continue
-        phased = Phasing.open(folder)
+        try:
+            phased = Phasing.open(folder)
+        except OrienteerError as error:
+            troubles.append(f"The density in {folder.name} could not be read: {error.message}")
+            continue
         if phased.origin.get("checksum") == checksum(intensity):
             found[state] = phased
         else:
