@@ -1,5 +1,6 @@
 """The density of the run is compared with those of its halves: a claim does not cover another density."""
 
+import json
 import shutil
 import warnings
 from dataclasses import replace
@@ -18,6 +19,7 @@ from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.densities import PhasedHalves, beside_the_run
 from orienteer.validate.density_agreement import DensityAgreement, words_of_density
 from orienteer.validate.half_phasing import phase_run
+from orienteer.validate.identity import identity_of, outdated
 from orienteer.validate.intensities import IntensityAgreement
 from orienteer.validate.remarks import COARSER
 from orienteer.validate.result import HalfSummary, Validation, read_validation
@@ -236,13 +238,67 @@ def test_a_density_that_was_phased_again_is_known_to_be_another(phased_run: Run,
     write_volume(folder / "density.h5", density)
     told = read_validation(folder)
     assert told is not None
-    claim = replace(found, density=None).statement
     assert told["statement"] == (
-        f"This was of another density: the run was phased again since. It said: {claim}"
+        f"This was of another density: the run was phased again since. It said: {found.claim}"
     )
     assert told["density"] is None  # nothing is said of a density by the numbers of another
     assert told["doubts"] == []
     assert validated(run).doubts == []
+
+
+def two_states() -> Validation:
+    """Densities of two states of a run, of which the second is wrong."""
+    halves = [replace(halves_of(body(), body() + noise(2, 0.02)), state=state) for state in range(2)]
+    states = tuple(
+        StateAgreement(n, (n, n), 0.5, halves[0].maps(), intensities(), intensities()) for n in (1, 2)
+    )
+    begun = replace(validation(halves[0]), states=states)
+    return beside_the_run(begun, {0: phased(body()), 1: phased(coarse(body(), 24.0))}, halves)
+
+
+def test_a_density_of_a_further_state_that_was_phased_again_is_known_to_be_another(tmp_path: Path) -> None:
+    found, density = two_states(), phased(body()).density
+    (tmp_path / "phased_model_2").mkdir()
+    for name in ("density.h5", "phased_model_2/density.h5"):
+        write_volume(tmp_path / name, density)
+    replace(found, belongs_to=identity_of(tmp_path)).save(tmp_path / "validation")
+    told = read_validation(tmp_path)
+    assert told is not None
+    assert told["statement"].endswith(found.doubts[0])
+    write_volume(tmp_path / "phased_model_2" / "density.h5", density.with_values(2 * density.values))
+    told = read_validation(tmp_path)
+    assert told is not None
+    assert told["statement"] == (
+        f"This was of another density: the run was phased again since. It said: {found.claim}"
+    )
+    assert told["doubts"] == []
+    assert [state["density_A"] for state in told["states"]] == [None, None]
+    assert told["states"][1]["resolution_A"] == found.states[1].resolution_A
+
+
+def test_a_density_that_a_validation_does_not_know_is_no_change(tmp_path: Path) -> None:
+    density = phased(body()).density
+    write_volume(tmp_path / "density.h5", density)
+    belongs_to = identity_of(tmp_path)
+    (tmp_path / "phased_model_2").mkdir()
+    write_volume(tmp_path / "phased_model_2" / "density.h5", density)
+    (tmp_path / "phased_model_2_of_mine").mkdir()
+    assert set(identity_of(tmp_path)) == {"intensity", "density", "density_2"}
+    assert outdated(belongs_to, tmp_path) == ""
+    assert outdated({**belongs_to, "density_3": "gone since"}, tmp_path) == ""
+
+
+def test_an_older_file_without_the_claim_is_told_with_all_that_it_said(tmp_path: Path) -> None:
+    found = replace(two_states(), belongs_to={"density": "another"})
+    write_volume(tmp_path / "density.h5", phased(body()).density)
+    found.save(tmp_path / "validation")
+    file = tmp_path / "validation" / "validation.json"
+    told = json.loads(file.read_text())
+    assert told["claim"] == found.claim
+    file.write_text(json.dumps({key: value for key, value in told.items() if key != "claim"}))
+    older = read_validation(tmp_path)
+    assert older is not None
+    assert older["statement"].endswith(f"It said: {found.statement}")
 
 
 def test_a_density_of_an_earlier_intensity_is_not_compared(phased_run: Run, tmp_path: Path) -> None:

@@ -98,7 +98,8 @@ class Validation:
         halves have.
     given : what was given to both halves beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
-    belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated.
+    belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated, and of the
+        densities of further states.
     """
 
     run_id: str
@@ -176,11 +177,12 @@ class Validation:
 
     @property
     def statement(self) -> str:
-        """The claim in one sentence, and for which densities of the run it does not hold."""
-        return " ".join([self._claim, *self.doubts])
+        """The claim, and for which densities of the run it does not hold."""
+        return " ".join([self.claim, *self.doubts])
 
     @property
-    def _claim(self) -> str:
+    def claim(self) -> str:
+        """What may be claimed about the halves, in one sentence."""
         sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
         # Halves are not independent if known orientations were given to both.
         what = "halves with known orientations" if KNOWN_ORIENTATIONS in self.given else "independent halves"
@@ -276,6 +278,7 @@ class Validation:
             "run_id": self.run_id,
             "iteration": self.iteration,
             "statement": self.statement,
+            "claim": self.claim,
             "doubts": self.doubts,
             "remarks": self.remarks,
             "belongs_to": self.belongs_to,
@@ -353,8 +356,8 @@ def is_beyond(claim_A: float | None, resolution_A: float | None) -> bool:
 def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The content of ``validation.json`` of a run; None if the run was not validated.
 
-    If the run has changed since, the statement begins with a sentence about that, and what was found about
-    the density of the run is left out.
+    If the run has changed since, the statement is the claim after a sentence about that, and what was found
+    about the densities of the run is left out.
     """
     path = Path(run) / VALIDATION / DESCRIPTION
     if not path.exists():
@@ -364,7 +367,10 @@ def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
     why = outdated(belongs_to, Path(run)) if isinstance(belongs_to, Mapping) else ""
     if not why:
         return told
-    doubts = told.get("doubts")
-    of_density = " ".join(map(str, doubts)) if isinstance(doubts, list) else ""
-    said = str(told.get("statement", "")).removesuffix(of_density).strip()
-    return {**told, "statement": f"{why} It said: {said}", "density": None, "doubts": []}
+    claim = told.get("claim", told.get("statement", ""))  # the first files hold the statement alone
+    states = told.get("states")
+    if isinstance(states, list):
+        states = [{**one, "density_A": None} if isinstance(one, Mapping) else one for one in states]
+    return {
+        **told, "statement": f"{why} It said: {claim}", "density": None, "doubts": [], "states": states,
+    }  # fmt: skip
