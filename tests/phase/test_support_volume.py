@@ -12,13 +12,9 @@ from orienteer.phase.data import phasing_data
 from orienteer.phase.filled import filled_voxels
 from orienteer.phase.held_out import Predicted
 from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.smallest_volume import WORSE, are_passed_over, are_too_small, smallest_as_good
 from orienteer.phase.state import PhaseState
-from orienteer.phase.support_volume import (
-    are_too_small,
-    are_without_density,
-    choose_volume,
-    smallest_as_good,
-)
+from orienteer.phase.support_volume import choose_volume
 
 
 def test_the_choice_holds_the_body_and_little_more_even_if_the_first_support_does_not(body, truth_of) -> None:
@@ -35,6 +31,7 @@ def test_the_choice_holds_the_body_and_little_more_even_if_the_first_support_doe
     assert made.volume_A3 / data.voxel_A**3 < volume < 1.5 * true_volume
     assert all(0 < done <= total for done, total in told)
     assert told[-1][0] == told[-1][1]
+    assert (np.diff([done for done, _ in told]) >= 0).all()
     # Far smaller volumes are not asked once several have been worse.
     steps = np.diff([done for done, _ in told])
     assert steps.max() > 1.5 * steps.min()
@@ -114,11 +111,11 @@ def test_volumes_at_which_starts_had_lost_the_density_are_passed_over() -> None:
 
     fitted = results([1.7, 0.6, 0.9, 1.5, 1.4, 0.5, 0.1])
     predicted = results([1.6, 1.0, 0.4, 1.55, 1.57, 0.2, 1.6])
-    lost = are_without_density(fitted)
+    lost = are_passed_over(fitted, np.array([0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02]))
     assert lost.tolist() == [False, True, True, False, False, False, False]
     refused = are_too_small(fitted, np.array([0.9, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1]))
     assert smallest_as_good(predicted, refused=refused)[0] == 0  # the lost ones had ended the search
-    assert smallest_as_good(predicted, refused=refused, lost=lost)[0] == 4
+    assert smallest_as_good(predicted, refused=refused, passed_over=lost)[0] == 4
 
 
 def test_other_starts_go_down_if_the_first_have_found_no_density(body, truth_of, monkeypatch) -> None:
@@ -158,26 +155,60 @@ def test_noise_is_no_density(body, is_noise: bool) -> None:
     course = Course.of(data, settings)
     ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
     volumes = support_volume.falling(ball, 0.1 * ball, 1.5)
-    _, way = support_volume._best_way_down(course, volumes, 3, 0, lambda n: None)
+    way = support_volume._best_way_down(course, volumes, 3, 0, lambda n: None)
     assert (way.contrast > support_volume._FOUND) == (not is_noise)
 
 
-def test_a_start_that_the_difference_map_leads_away_gets_a_second_try(body, monkeypatch) -> None:
+def test_starts_that_the_difference_map_leads_away_get_a_second_try(body, monkeypatch) -> None:
     """Starts that had the density keep it in a support that holds it."""
     made = body(speckles=5.0, noise=0.05)
     data = phasing_data(made.intensity, device="cpu")
     course = Course.of(data, PhaseSettings())
     ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
-    kept, way = support_volume._best_way_down(
-        course, support_volume.falling(2 * ball, 0.1 * ball, 1.5), 3, 0, lambda n: None
-    )
-    volume = 1.2 * way.volumes[way.choice]
+    volumes = support_volume.falling(2 * ball, 0.1 * ball, 1.5)
+    way = support_volume._best_way_down(course, volumes, 3, 0, lambda n: None)
+    had, volume = way.judged[way.choice].fit, 1.2 * way.volumes[way.choice]
+    rng = np.random.default_rng(3)
 
     def scramble(state: PhaseState, data: Any, beta: float) -> PhaseState:
-        state.density[...] = state.density[:, ::-1, :, ::-1]
+        state.density[...] = rng.random(state.density.shape, dtype=np.float32)
         return state
 
     monkeypatch.setitem(support_volume.METHODS, "dm", scramble)
-    again = way.once_more(kept, volume)
+    again = way.once_more(volume)
     again.go_on(volume)
-    assert again.judged[-1].fit > way.judged[way.choice].fit - support_volume._WORSE
+    assert again.judged[-1].fit > had - WORSE
+    monkeypatch.setattr(support_volume, "_KEEPING", support_volume._SEARCHING)
+    without = way.once_more(volume)
+    without.go_on(volume)
+    assert without.judged[-1].fit < had - WORSE
+
+
+def test_the_second_way_begins_with_the_starts_of_the_chosen_volume(body, monkeypatch) -> None:
+    """The choice may return to a larger volume, when a smaller one shows that starts had lost the density."""
+    data = phasing_data(body(speckles=5.0).intensity, device="cpu")
+    course = Course.of(data, PhaseSettings())
+    speckle, rng = np.repeat(np.arange(100), 5), np.random.default_rng(2)
+    # Of so many unknowns that the first fits noise.
+    volumes = np.array([0.9, 0.6, 0.4]) * support_volume.independent_amplitudes(data)
+    way = support_volume._Way(course, course.start([1, 2], np.full(2, 100.0), 0))
+    script = [(1.6, 1.7), (1.6, 1.2), (0.9, 1.3)]  # how well volumes predict, and fit
+
+    def judged() -> support_volume._Judged:
+        def result(nats: float) -> Predicted:
+            apart = rng.normal(0, 0.05, 100)
+            return Predicted((nats + apart - apart.mean())[None, speckle], np.ones(500), speckle)
+
+        return support_volume._Judged(*map(result, script[len(way.judged)]), apart=0.0)
+
+    def phase(volume: float, phases: Any) -> None:
+        way.state.density[...] = volume
+
+    monkeypatch.setattr(way, "_judge", judged)
+    monkeypatch.setattr(way, "_phase", phase)
+    chosen = []
+    for volume in volumes:
+        way.go_on(volume)
+        chosen.append(way.choice)
+    assert chosen == [0, 1, 0]
+    np.testing.assert_allclose(way.once_more(2 * volumes[0]).state.density, volumes[0], rtol=1e-6)

@@ -13,6 +13,7 @@ refused if a larger one fits better by more than its additional unknowns explain
 
 Starts keep their densities when the volume falls.  Even so they may lose the density at some volume and find
 it again at a smaller one; this shows, because more room always fits better, and such a volume is passed over.
+So is one so large that it fits noise: a smaller one fits as well if the unknowns are counted.
 If they find none at all, other starts go down.  The steps are large at first, and go on until several volumes
 in a row are worse.  Then the starts as they were at the choice go down once more from a little above it, in
 small steps, and choose again: they have found the density, so that only the volume makes a difference.
@@ -31,6 +32,13 @@ from orienteer.phase.data import PhasingData
 from orienteer.phase.held_out import Predicted, joined, predict
 from orienteer.phase.iterations import METHODS
 from orienteer.phase.schedule import Phase
+from orienteer.phase.smallest_volume import (
+    MUCH_WORSE,
+    WORSE,
+    are_passed_over,
+    are_too_small,
+    smallest_as_good,
+)
 from orienteer.phase.state import PhaseState
 
 # Iterations at each volume; those at a volume at which the difference map has led starts that had the density
@@ -58,14 +66,6 @@ _NUMBER = 10**6
 # Range of volumes, relative to the ball of the particle's diameter: soft bodies reach beyond the diameter
 # that the autocorrelation shows, and long ones fill little of the ball.
 _LARGEST, _SMALLEST = 2.0, 0.03
-# A volume counts as worse than the best if it is below by more standard errors than this.
-_ERRORS = 2.0
-# A volume also counts as worse if it is below the best by this many nats, whatever the errors.  _MUCH_WORSE
-# (amplitudes twice as wrong) applies while starts still search for the density; _WORSE (errors of twice the
-# variance) applies once they have found it and only the volume differs.
-_MUCH_WORSE, _WORSE = float(np.log(2.0)), float(np.log(2.0)) / 2
-# Upper limit of unknowns over amplitudes when fitted noise is estimated; at 1, all noise would be fitted.
-_ALL_IS_FITTED = 0.95
 # Smallest support, in voxels.
 LEAST_VOLUME = 8
 
@@ -81,13 +81,14 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
     coarse = falling(min(_LARGEST * ball, most), max(_SMALLEST * ball, LEAST_VOLUME), _COARSE)
     n_starts = max(2, starts_at_once(data, _STARTS))
     each = n_starts * sum(phase.count for phase in (*_SEARCHING, *_BEFORE_JUDGED))
-    total = each * (len(coarse) + _MOST_SMALL_STEPS)
-    kept, way = _best_way_down(course, coarse, n_starts, seed, lambda n: tell(each * n, total))
+    most_coarse = _ATTEMPTS * len(coarse)
+    total = each * (most_coarse + _MOST_SMALL_STEPS)
+    way = _best_way_down(course, coarse, n_starts, seed, lambda n: tell(each * n, total))
     first = min(_FROM * way.volumes[way.choice], most)
-    again = way.once_more(kept, first)
+    again = way.once_more(first)
     for number in range(_MOST_SMALL_STEPS):
         again.go_on(max(first * _FINE**-number, LEAST_VOLUME))
-        tell(each * (len(coarse) + number + 1), total)
+        tell(each * (most_coarse + number + 1), total)
         is_below = len(again.volumes) - 1 - again.choice >= _BELOW_IN_SMALL_STEPS
         if is_below or again.volumes[-1] <= LEAST_VOLUME:
             break
@@ -97,29 +98,25 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
 
 def _best_way_down(
     course: Course, volumes: NDArray[np.float64], n_starts: int, seed: int, tell: Callable[[int], None]
-) -> tuple[PhaseState, "_Way"]:
-    """Starts that have found the density, as they were at the volume of their choice, and their way down.
+) -> "_Way":
+    """The way of starts that have found the density; after all attempts, of those that explain most.
 
-    If none has found it after all attempts, those that predict best.  tell : called with the volumes done.
+    tell : called with the number of volumes done in all attempts.
     """
-    best: tuple[PhaseState, _Way] | None = None
+    ways: list[_Way] = []
     for attempt in range(_ATTEMPTS):
         first = _NUMBER + attempt * n_starts
         state = course.start(range(first, first + n_starts), np.full(n_starts, volumes[0]), seed)
-        kept, way = state, _Way(course, state)
+        way = _Way(course, state)
         for number, volume in enumerate(volumes):
             way.go_on(volume)
-            tell(number + 1)
-            if way.choice == number:
-                kept = way.state.copy()
+            tell(attempt * len(volumes) + number + 1)
             if number - way.choice >= _BELOW:
                 break
-        if best is None or way.contrast > best[1].contrast:
-            best = kept, way
+        ways = [max([*ways, way], key=lambda one: one.contrast)]
         if way.contrast > _FOUND:
             break
-    assert best is not None
-    return best
+    return ways[0]
 
 
 class _Judged(NamedTuple):
@@ -151,18 +148,20 @@ class _Way:
         self.judged: list[_Judged] = []
         self._had = had
         self._gone = 0
+        # Of the volumes that may still be chosen, to begin the second way.
+        self._states: dict[int, PhaseState] = {}
 
     @property
     def _is_sharp(self) -> bool:
         """Whether supports have their final sharpness from the first volume on."""
         return self._had is not None
 
-    def once_more(self, state: PhaseState, first: float) -> "_Way":
+    def once_more(self, first: float) -> "_Way":
         """A second way down from the volume ``first``, of the starts as they were at the choice.
 
         It keeps the results of larger volumes, because the best of all may be among them.
         """
-        again = _Way(self.course, state, self.judged[self.choice])
+        again = _Way(self.course, self._states[self.choice], self.judged[self.choice])
         larger = [k for k, volume in enumerate(self.volumes) if volume > first]
         again.volumes = [self.volumes[k] for k in larger]
         again.judged = [self.judged[k] for k in larger]
@@ -170,19 +169,30 @@ class _Way:
 
     def go_on(self, volume: float) -> None:
         """Shrink the supports to a volume, phase, and judge."""
-        began = self.state.copy()
+        began = None if self._had is None else self.state.copy()
         self._phase(volume, _SEARCHING)
         judged = self._judge()
-        if self._had is not None:
-            if judged.fit < self._had.fit - _WORSE:
-                searched, self.state = self.state, began
-                self._phase(volume, _KEEPING)
-                kept = self._judge()
-                judged, self.state = (kept, self.state) if kept.fit > judged.fit else (judged, searched)
+        if self._had is not None and began is not None:
+            if judged.fit < self._had.fit - WORSE:
+                judged = self._tried_again(volume, began, judged)
             self._had = judged
         self._gone += 1
         self.volumes.append(float(volume))
         self.judged.append(judged)
+        if self._had is None:
+            self._states[len(self.volumes) - 1] = self.state.copy()
+            for never in np.flatnonzero(np.logical_or(*self._ruled_out())):
+                self._states.pop(int(never), None)
+
+    def _tried_again(self, volume: float, began: PhaseState, judged: _Judged) -> _Judged:
+        """The better of a result and that of a gentler try from the same densities, whose state goes on."""
+        searched, self.state = self.state, began
+        self._phase(volume, _KEEPING)
+        kept = self._judge()
+        if kept.fit > judged.fit:
+            return kept
+        self.state = searched
+        return judged
 
     def _phase(self, volume: float, phases: tuple[Phase, ...]) -> None:
         course, done, k = self.course, 0, self._gone
@@ -214,14 +224,16 @@ class _Way:
     @property
     def choice(self) -> int:
         """Number of the smallest volume that is as good as the best."""
-        copies = self.course.group.order
-        most = _WORSE if self._is_sharp else _MUCH_WORSE
-        unknowns = np.array(self.volumes) / independent_amplitudes(self.course.data)
-        fitted = joined([judged.fitted for judged in self.judged], copies)
-        predicted = joined([judged.predicted for judged in self.judged], copies)
+        most = WORSE if self._is_sharp else MUCH_WORSE
+        predicted = joined([judged.predicted for judged in self.judged], self.course.group.order)
         apart = float(np.median([judged.apart for judged in self.judged]))
-        refused, lost = are_too_small(fitted, unknowns), are_without_density(fitted)
-        return smallest_as_good(predicted, apart, most, refused, lost)[0]
+        return smallest_as_good(predicted, apart, most, *self._ruled_out())[0]
+
+    def _ruled_out(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Volumes that are too small, and those that are passed over, which smaller volumes may add to."""
+        fitted = joined([judged.fitted for judged in self.judged], self.course.group.order)
+        unknowns = np.array(self.volumes) / independent_amplitudes(self.course.data)
+        return are_too_small(fitted, unknowns), are_passed_over(fitted, unknowns)
 
     @property
     def contrast(self) -> float:
@@ -255,67 +267,3 @@ def independent_amplitudes(data: PhasingData) -> float:
     """
     share = min(1.0, 4 / 3 * np.pi * (data.diameter_A / data.box_A) ** 3)
     return max(float(data.measured.sum()) * share, 1.0)
-
-
-def are_too_small(fitted: Predicted, unknowns: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which (K,) of falling volumes fit the voxels used worse than a larger one by more than noise explains.
-
-    fitted : how well the voxels used in phasing are fitted.
-    unknowns : (K,), voxels of each volume over independent amplitudes.
-
-    With p unknowns and N amplitudes, a share p / N of the noise variance is fitted, and 1 - p / N is left.
-    """
-    left = np.log1p(-np.minimum(unknowns, _ALL_IS_FITTED)) / 2
-    result = np.zeros(len(unknowns), bool)
-    for larger in range(len(unknowns)):
-        below, error = fitted.below(larger)
-        worse = below > np.maximum(left - left[larger], 0) + _ERRORS * error
-        result[larger + 1 :] |= worse[larger + 1 :]
-    return result
-
-
-def are_without_density(fitted: Predicted) -> NDArray[np.bool_]:
-    """At which (K,) of falling volumes the starts had not found the density, or had lost it again.
-
-    fitted : how well the voxels used in phasing are fitted.
-
-    With more room any density fits better.  So where a smaller volume fits better, the starts had no density,
-    and what they predict says nothing about their volume.
-    """
-    result = np.zeros(len(fitted.mean), bool)
-    for smaller in range(len(result)):
-        below, error = fitted.below(smaller)
-        result[:smaller] |= (below > _ERRORS * error)[:smaller]
-    return result
-
-
-def smallest_as_good(
-    found: Predicted,
-    scatter: float = 0.0,
-    most: float = _MUCH_WORSE,
-    refused: NDArray[np.bool_] | None = None,
-    lost: NDArray[np.bool_] | None = None,
-) -> tuple[int, NDArray[np.float64]]:
-    """The last of falling volumes, from the best on, before one predicts held-out voxels worse.
-
-    The search stops at the first worse volume: if the voxels say little, a far smaller volume may do as well
-    by chance, and would ruin the density, while one that is too large does little harm.
-
-    scatter : difference between the scores of good starts at one volume.
-    most : nats below the best that are allowed at most, however large the errors.
-    refused : (K,), volumes that are known to be too small, never the first of all; None: no such volumes.
-    lost : (K,), volumes that are passed over, because the starts had no density there; never all.
-
-    Returns the number of the volume, and the standard error (K,) of the difference between each volume and
-    the best; it comes from the scatter of speckles, which are few, and from that of starts.
-    """
-    no_volumes = np.zeros(len(found.mean), bool)
-    is_out, is_lost = (no_volumes if some is None else some for some in (refused, lost))
-    best = int(np.argmax(np.where(is_out | is_lost, -np.inf, found.mean)))
-    below, by_speckles = found.below(best)
-    error = np.hypot(by_speckles, scatter)
-    # Symmetric particles have few independent speckles, so errors alone would allow any volume.
-    allowed = np.minimum(_ERRORS * error, most)
-    is_worse = ((below > allowed) | is_out) & ~is_lost
-    end = best + int(np.argmax(is_worse[best:])) if is_worse[best:].any() else len(below)
-    return int(np.flatnonzero(~is_lost[:end])[-1]), error
