@@ -202,18 +202,23 @@ DOUBT = (
 )
 
 
-def with_density(edit: Callable[..., None], folder: Path, agrees_to_A: float | None, *doubts: str) -> None:
+def with_density(
+    edit: Callable[..., None], folder: Path, agrees_to_A: float | None, verdict: str, *doubts: str
+) -> None:
     """Let the validation of a run tell of its density."""
     file = folder / "validation/validation.json"
     statement = " ".join([json.loads(file.read_text())["statement"], *doubts])
-    density = {"half": 1, "q_inv_A": [0.0, 0.01], "correlation": [1.0, 0.9], "agrees_to_A": agrees_to_A}
+    density = {
+        "half": 1, "q_inv_A": [0.0, 0.01], "correlation": [1.0, 0.9], "agrees_to_A": agrees_to_A,
+        "verdict": verdict,
+    }  # fmt: skip
     edit(file, density=density, doubts=list(doubts), statement=statement)
 
 
 def test_a_density_that_is_not_that_of_its_halves_is_told_before_the_picture(
     run_folder: Path, edit: Callable[..., None]
 ) -> None:
-    with_density(edit, run_folder, 86.4, DOUBT)
+    with_density(edit, run_folder, 86.4, "does not hold", DOUBT)
     first = known_first(run_folder).splitlines()[0]
     assert first == DOUBT.replace("86.4 A", "86.4 Å")
     evidence = gather(run_folder)
@@ -233,7 +238,7 @@ def test_a_density_that_is_not_that_of_its_halves_is_told_before_the_picture(
 def test_a_density_that_is_that_of_its_halves_is_no_warning(
     run_folder: Path, edit: Callable[..., None]
 ) -> None:
-    with_density(edit, run_folder, 65.0)
+    with_density(edit, run_folder, 65.0, "holds")
     assert "density of the run" not in known_first(run_folder)
     evidence = gather(run_folder)
     assert evidence.validation.value is not None
@@ -241,10 +246,28 @@ def test_a_density_that_is_that_of_its_halves_is_no_warning(
     assert ">65 Å (FSC 0.5)<" in str(draw_trust(evidence, facts, PhasingFacts()))
     sentences, _ = methods(evidence, None, facts)
     assert any("a half set to 65 Å (correlation 0.5)." in one for one in sentences)
-    with_density(edit, run_folder, None)
+    with_density(edit, run_folder, None, "does not hold")
     evidence = gather(run_folder)
     facts = validation_facts(evidence.validation.value or {})
     assert ">nothing<" in str(draw_trust(evidence, facts, PhasingFacts()))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        ("holds", "(correlation 0.5)."),
+        ("holds to its end", "(correlation 0.5), where it ends: the resolution applies to it only to there."),
+        ("does not hold", "(correlation 0.5): the resolution does not apply to it."),
+    ],
+)
+def test_the_methods_tell_the_verdict_of_the_density_that_they_name(
+    run_folder: Path, edit: Callable[..., None], verdict: str, words: str
+) -> None:
+    with_density(edit, run_folder, 86.4, verdict, DOUBT.replace("the run,", "state 2,"))
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    sentences, _ = methods(evidence, None, validation_facts(evidence.validation.value))
+    assert any(one.endswith(f"agrees with that of a half set to 86.4 Å {words}") for one in sentences)
 
 
 def test_a_validation_that_did_not_compare_the_density_is_read_and_told(

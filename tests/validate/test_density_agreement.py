@@ -92,6 +92,7 @@ def test_a_density_that_is_that_of_its_halves_is_covered_by_the_claim() -> None:
     assert found.density_agrees_to_A == pytest.approx(found.resolution_A, rel=0.05)
     assert found.doubts == []
     assert found.statement == replace(found, density=None).statement
+    assert found.describe()["density"]["verdict"] == "holds"
 
 
 @pytest.mark.parametrize(("strength", "right_to_A"), [(0.02, 24.0), (0.1, 40.0)])
@@ -115,6 +116,7 @@ def test_a_wrong_density_of_the_run_is_told_with_the_claim_and_what_to_do(
     told = found.describe()
     assert told["doubts"] == [said]
     assert told["density"]["agrees_to_A"] == found.density_agrees_to_A
+    assert told["density"]["verdict"] == "does not hold"
     assert len(told["density"]["q_inv_A"]) == len(told["density"]["correlation"])
 
 
@@ -145,6 +147,7 @@ def test_a_density_that_was_phased_to_less_is_called_so_and_not_wrong() -> None:
     (said,) = found.doubts
     assert said.startswith("The claim holds for the density of the run only to ")
     assert said.endswith(" A, where that ends.")
+    assert found.describe()["density"]["verdict"] == "holds to its end"
 
 
 MAPS: Any = SimpleNamespace(agrees_to_A=lambda _: 50.0)
@@ -169,6 +172,10 @@ def test_only_what_the_density_adds_to_the_doubt_is_told(
     assert bool(said) == is_told
     assert ("those of its halves nowhere" in said) == (is_told and agrees_to_A is None)
     assert not words_of_density(None, MAPS, claim_A, whole_A)
+    is_known = claim_A is not None and whole_A is not None
+    assert density.verdict(MAPS, claim_A, whole_A) == (
+        "does not hold" if is_told else "holds" if is_known else None
+    )
 
 
 def test_each_state_has_its_own_density() -> None:
@@ -185,6 +192,7 @@ def test_each_state_has_its_own_density() -> None:
     assert "(phase --model 2 --restart, with" in said
     assert found.statement.endswith(said)
     told = found.describe()["states"]
+    assert found.describe()["density"]["verdict"] == "holds"  # of the first state
     assert told[0]["density_A"] < 13
     assert told[1]["density_A"] > 18
     assert told[2]["density_A"] is None

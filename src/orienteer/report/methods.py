@@ -30,6 +30,11 @@ _ITERATIONS = {
     "raar": ("relaxed averaged alternating reflections", references.RAAR),
     "dm": ("the difference map", references.DIFFERENCE_MAP),
 }
+# What the verdict about the density of the run adds to how far it agrees.
+_OF_DENSITY = {
+    "holds to its end": ", where it ends: the resolution applies to it only to there",
+    "does not hold": ": the resolution does not apply to it",
+}
 
 
 def methods(
@@ -266,7 +271,7 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
         )
     if validation.resolution_A is not None and validation.density_q_inv_A:
         where = "nowhere" if validation.density_A is None else f"to {number(validation.density_A)} Å"
-        but = ": the resolution does not apply to it" if validation.doubts else ""
+        but = _OF_DENSITY.get(validation.density_verdict, "")
         said.append(
             f"The density of all patterns agrees with that of a half set {where} (correlation 0.5){but}."
         )

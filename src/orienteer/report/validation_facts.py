@@ -38,6 +38,7 @@ class ValidationFacts:
         that agrees with it less.
     density_q_inv_A, density_fsc, density_A : Fourier shell correlation of the run's own density and that of
         the half that agrees with it better, and where it falls below 0.5; empty if not compared.
+    density_verdict : whether the claim holds for that density; empty if that is not known.
     doubts : sentences about densities of the run for which the claim does not hold.
     sentinel_deg : median angle between the poses that the halves give to frames that neither has merged;
         chance_deg : the angle that random poses would give.
@@ -66,6 +67,7 @@ class ValidationFacts:
     density_q_inv_A: list[float | None] = field(default_factory=list)
     density_fsc: list[float | None] = field(default_factory=list)
     density_A: float | None = None
+    density_verdict: str = ""
     doubts: list[str] = field(default_factory=list)
     sentinel_deg: float | None = None
     chance_deg: float | None = None
@@ -127,6 +129,7 @@ def validation_facts(said: dict[str, Any]) -> ValidationFacts:
         density_q_inv_A=as_numbers(at(said, "density", "q_inv_A")),
         density_fsc=as_numbers(at(said, "density", "correlation")),
         density_A=_positive(at(said, "density", "agrees_to_A")),
+        density_verdict=as_words(at(said, "density", "verdict")),
         doubts=as_texts(said.get("doubts")),
         sentinel_deg=as_number(at(said, "sentinels", "median_deg")),
         chance_deg=as_number(at(said, "sentinels", "chance_deg")),

@@ -16,7 +16,7 @@ by 0.7: noise does not bring it below 0.5 there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from orienteer.validate.half_maps import HalfMaps
 
 CRITERION = "0.5"
+# Whether a claim about the halves holds for a density of the run.
+Verdict = Literal["holds", "holds to its end", "does not hold"]
 # Fourier shell correlation of halves that agree well.
 _WELL = 0.7
 
@@ -54,6 +56,24 @@ class DensityAgreement:
         curve, found = maps.curves.corrected, maps.resolutions[CRITERION]
         return cls(half, curve.q_inv_A, curve.correlation, found.resolution_A, found.reaches_edge)
 
+    def verdict(self, maps: HalfMaps | None, claim_A: float | None, whole_A: float | None) -> Verdict | None:
+        """Whether a claim holds for this density; None if there is no claim, or nothing to tell it by.
+
+        A density need agree no further than the intensity, of which the claim tells, or than halves agree
+        well.
+
+        maps : of the two halves; claim_A, whole_A : full periods of the claim about them, and to which the
+            intensity of the run agrees with theirs.
+        """
+        halves_A = None if maps is None else maps.agrees_to_A(_WELL)
+        if halves_A is None or claim_A is None or whole_A is None:
+            return None
+        if self.agrees_to_A is None:
+            return "does not hold"
+        if self.agrees_to_A <= COARSER * max(claim_A, whole_A, halves_A):
+            return "holds"
+        return "holds to its end" if self.reaches_edge else "does not hold"
+
     def describe(self) -> dict[str, Any]:
         """The entries of ``validation.json``."""
         return {**plain(self), "criterion": CRITERION}
@@ -65,19 +85,14 @@ def words_of_density(
 ) -> str:  # fmt: skip
     """A sentence if a claim does not hold for the density of the run; empty if it does, or if not compared.
 
-    A density need agree no further than the intensity, of which the claim tells, or than halves agree well.
-
-    maps : of the two halves; claim_A, whole_A : full periods of the claim about them, and to which the
-        intensity of the run agrees with theirs.
+    maps, claim_A, whole_A : as in :meth:`DensityAgreement.verdict`.
     state : counted from 1, if there are several.
     """
-    if density is None or maps is None or claim_A is None or whole_A is None:
+    verdict = None if density is None else density.verdict(maps, claim_A, whole_A)
+    if density is None or verdict in (None, "holds"):
         return ""
-    found_A, halves_A = density.agrees_to_A, maps.agrees_to_A(_WELL)
-    if halves_A is None or (found_A is not None and found_A <= COARSER * max(claim_A, whole_A, halves_A)):
-        return ""
-    which = f"state {state}" if state else "the run"
-    if found_A is not None and density.reaches_edge:
+    found_A, which = density.agrees_to_A, f"state {state}" if state else "the run"
+    if verdict == "holds to its end":
         return f"The claim holds for the density of {which} only to {found_A:.3g} A, where that ends."
     where = "nowhere" if found_A is None else f"only to {found_A:.3g} A"
     options = f"--model {state} --restart" if state > 1 else "--restart"

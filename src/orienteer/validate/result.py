@@ -300,7 +300,12 @@ class Validation:
                 "resolution_A": self.whole.resolution_A,
                 "agrees_to_A": self.whole_agrees_to_A,
             },
-            "density": None if self.density is None else self.density.describe(),
+            "density": None
+            if self.density is None
+            else {
+                **self.density.describe(),
+                "verdict": self.density.verdict(self.maps, self.resolution_A, self.whole_agrees_to_A),
+            },
             "states": [state.describe() for state in self.states],
             "sentinels": self.sentinels,
             "coverage": None
