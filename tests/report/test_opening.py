@@ -287,6 +287,16 @@ def test_a_validation_that_did_not_compare_the_density_is_read_and_told(
     assert not any("density of all patterns" in one for one in methods(evidence, None, facts)[0])
 
 
+def test_nobody_is_sent_to_compare_a_density_of_an_earlier_intensity(run_folder: Path) -> None:
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    facts = validation_facts({**evidence.validation.value, "density": None})
+    for phasing in (PhasingFacts(run_id="another"), PhasingFacts(iteration=3)):
+        drawn = str(draw_trust(evidence, facts, phasing))
+        assert ">not compared<" in drawn
+        assert "run orienteer validate again" not in drawn
+
+
 def test_halves_that_are_alike_on_too_few_speckles_are_not_called_round(
     run_folder: Path, edit: Callable[..., None]
 ) -> None:

@@ -134,6 +134,12 @@ class Evidence:
         given = self.described.get("input")
         return given if isinstance(given, dict) else {}
 
+    def has_changed_since(self, run_id: str, iteration: int | None) -> bool:
+        """Whether this is another run, or another iteration, than that from which a result was made."""
+        now = self.steps[-1]["iteration"] if self.steps else None
+        is_other_run = run_id not in ("", self.described.get("run_id"))
+        return is_other_run or (iteration is not None and now is not None and iteration != now)
+
 
 def gather(path: Path) -> Evidence:
     """Read the run in a folder; only a folder without any run is an error."""

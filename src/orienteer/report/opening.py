@@ -224,9 +224,9 @@ def _outdated(
         found.append(
             "settings.toml was changed after the run had begun; it may not show the settings that were used."
         )
-    if phasing is not None and _is_other(evidence, phasing.run_id, phasing.iteration):
+    if phasing is not None and evidence.has_changed_since(phasing.run_id, phasing.iteration):
         found.append("The run has changed since it was phased: the density is that of an earlier intensity.")
-    if validation is not None and _is_other(evidence, validation.run_id, validation.iteration):
+    if validation is not None and evidence.has_changed_since(validation.run_id, validation.iteration):
         found.append("The run has changed since it was validated: the resolution is that of an earlier one.")
     return found
 
@@ -240,13 +240,6 @@ def _has_other_settings(evidence: Evidence) -> bool:
     except OrienteerError:  # a method that this version does not know
         return False
     return not is_as_begun(settings, section, as_words(described.get("settings_hash")))
-
-
-def _is_other(evidence: Evidence, run_id: str, iteration: int | None) -> bool:
-    """Whether a result was made from another run, or from another iteration of this one."""
-    now = evidence.steps[-1]["iteration"] if evidence.steps else None
-    is_other_run = run_id not in ("", evidence.described.get("run_id"))
-    return is_other_run or (iteration is not None and now is not None and iteration != now)
 
 
 def _remarks(evidence: Evidence) -> list[str]:

@@ -35,7 +35,7 @@ def draw_trust(
     if validation is None:
         parts.append(missing(evidence.validation.missing))
     else:
-        parts.append(facts(_rows(validation, phasing is not None)))
+        parts.append(facts(_rows(evidence, validation, phasing)))
         parts.append(remarks(validation.remarks))
     drawn = [
         None if validation is None else _fsc(validation, bool(evidence.known_orientations)),
@@ -47,8 +47,9 @@ def draw_trust(
     return joined(parts)
 
 
-def _rows(facts: ValidationFacts, is_phased: bool) -> list[tuple[str, Content]]:
-    """is_phased : whether the run has a density."""
+def _rows(
+    evidence: Evidence, facts: ValidationFacts, phasing: PhasingFacts | None
+) -> list[tuple[str, Content]]:
     rows: list[tuple[str, Content]] = []
     edge = max((q for q in facts.q_inv_A if q is not None), default=0.0)
     for name, resolution_A in facts.resolutions_A.items():
@@ -69,10 +70,13 @@ def _rows(facts: ValidationFacts, is_phased: bool) -> list[tuple[str, Content]]:
     if facts.whole_A is not None or facts.run_is_another:
         words = "nothing" if facts.whole_A is None else f"{number(facts.whole_A)} Å"
         rows.append(("The speckles of the run agree with them to", words))
-    if is_phased:
+    if phasing is not None:
         words = "nothing" if facts.density_A is None else f"{number(facts.density_A)} Å (FSC 0.5)"
-        is_compared = bool(facts.density_q_inv_A)
-        words = words if is_compared else "not compared: run orienteer validate again"
+        if not facts.density_q_inv_A:
+            words = "not compared"
+            # Of an earlier intensity it never is; a remark then tells what to do.
+            if not evidence.has_changed_since(phasing.run_id, phasing.iteration):
+                words += ": run orienteer validate again"
         rows.append(("The density of the run agrees with those of the half sets to", words))
     if facts.sentinel_deg is not None:
         frames = (
