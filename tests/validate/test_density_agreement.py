@@ -333,6 +333,24 @@ def test_a_density_that_cannot_be_read_does_not_cost_the_validation(phased_run: 
     assert told["remarks"] == found.remarks
 
 
+def test_a_density_that_no_process_could_make_does_not_cost_the_validation(
+    phased_run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(phased_run.path, folder)
+    (folder / "density.h5").unlink()
+    at_work: Any = SimpleNamespace(
+        halves=None, is_on_whole=True, is_at_work=False, wait=lambda: None, wait_for_whole=lambda *_: None
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        validate(Run.open(folder, phased_run.source), SETTINGS, PHASING, device="cpu", at_work=at_work)
+    told = read_validation(folder)
+    assert told is not None
+    assert told["density"] is None
+    assert sum("The density in run could not be read" in remark for remark in told["remarks"]) == 1
+
+
 def test_a_run_that_is_not_phased_is_validated_as_before(good_run: Run, good_halves: Any) -> None:
     found = validated(good_run)
     assert found.density is None

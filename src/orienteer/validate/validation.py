@@ -7,6 +7,7 @@ a validation that was stopped goes on where it was.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -173,7 +174,10 @@ def validate(
     if beside is not None:
         with part("wait for the density"):  # last: everything that does not need the density is done by now
             beside.wait_for_whole()
-            phase_run(whole, phasing, device)  # opens the density, or makes it if the other process failed
+            # If the other process has failed, this makes the density.  If that fails as well, whoever asks
+            # for the density is told; the validation does without.
+            with suppress(OrienteerError):
+                phase_run(whole, phasing, device)
     with part("compare densities"):
         of_run, wrong = densities_of(whole)
         found = beside_the_run(replace(found, troubles=found.troubles + wrong), of_run, densities)
