@@ -114,7 +114,7 @@ FIGURES = [
         _support_error,
         _PHASE,
         remark=lambda r: ", ".join(f"{row['object']} {row['support_over_true']:.2f}" for row in r["success"]),
-        because={"2026-11-18": "the support holds the soft rims of the particles, too"},
+        because={"2026-11-20": "the support holds the soft rims of the particles, too"},
     ),
     Figure(
         "Aligning two densities of 65³: worst error of the rotation",
