@@ -133,7 +133,7 @@ def test_other_starts_go_down_if_the_first_have_found_no_density(body, truth_of,
         return start(own, which, *rest)
 
     monkeypatch.setattr(Course, "start", noted)
-    for of_attempts, n_asked in (([0.9], 1), ([0.1, 0.9], 2), ([0.1, 0.3, 0.2], 3)):
+    for of_attempts, n_asked in (([0.9], 1), ([0.1, 0.9], 2), ([0.3, 0.2], 2)):
         contrasts[:] = of_attempts
         numbers.clear()
         volume = choose_volume(course, 0, lambda *step: None)

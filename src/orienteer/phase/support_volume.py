@@ -56,7 +56,7 @@ _MOST_SMALL_STEPS = 12
 # How often starts go down at most: others follow if those before found no density, or only a part of it.  A
 # density explains amplitudes by this many nats better than the mean of each shell does.  (Without one, starts
 # came to 0.3, or to 0.56 by chance, and with one mostly to 0.7 and more.)
-_ATTEMPTS, _FOUND = 3, 0.6
+_ATTEMPTS, _FOUND = 2, 0.6
 # Number of starts: some may fail, and at least two good ones are needed to see how much good ones differ.
 _STARTS = 5
 # Volumes after which supports have their final sharpness, and backgrounds are fitted.
