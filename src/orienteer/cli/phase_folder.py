@@ -13,12 +13,13 @@ from orienteer.run.directory import RunDirectory
 from orienteer.run.intensity import Intensity
 from orienteer.run.lock import PHASING, RunLock
 from orienteer.run.signals import StopRequests
+from orienteer.validate.half_phasing import phased_folder
 
 
 def folder_for(intensity: Path, model: int) -> Path:
     """The default folder of the density."""
     if intensity.is_dir():
-        return intensity if model == 1 else intensity / f"phased_model_{model}"
+        return phased_folder(intensity, model)
     return Path(f"{intensity.name.partition('.')[0]}_phased" + (f"_{model}" if model > 1 else ""))
 
 

@@ -70,7 +70,7 @@ def smallest_as_good(
     """The last of falling volumes, from the best on, before one predicts held-out voxels worse.
 
     The search stops at the first worse volume: if the voxels say little, a far smaller volume may do as well
-    by chance, and would ruin the density, while one that is too large does little harm.
+    by chance, and would ruin the density, while one that is a little too large does little harm.
 
     scatter : difference between the scores of good starts at one volume.
     most : nats below the best that are allowed at most, however large the errors.

@@ -161,7 +161,7 @@ class _Way:
 
         It keeps the results of larger volumes, because the best of all may be among them.
         """
-        again = _Way(self.course, self._states[self.choice], self.judged[self.choice])
+        again = _Way(self.course, self._states[self.choice].copy(), self.judged[self.choice])
         larger = [k for k, volume in enumerate(self.volumes) if volume > first]
         again.volumes = [self.volumes[k] for k in larger]
         again.judged = [self.judged[k] for k in larger]

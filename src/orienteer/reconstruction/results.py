@@ -13,7 +13,7 @@ from orienteer.volume.volume import Volume
 
 # Two halves agree in a shell if they correlate by at least this.
 _AGREES = 0.5
-# As at the usual oversampling; other settings change little.
+# As at the usual oversampling.
 _SHELLS_PER_SPECKLE = 4
 
 

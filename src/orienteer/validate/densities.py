@@ -91,7 +91,7 @@ def densities_of(run: Run) -> tuple[dict[int, Phasing], tuple[str, ...]]:
     """The densities of the present intensities of a run, by state from 0, and a sentence for any other."""
     found, troubles = {}, []
     for state, intensity in enumerate(run.volumes()):
-        folder = phased_folder(run, state + 1)
+        folder = phased_folder(run.path, state + 1)
         if not (folder / DESCRIPTION).exists():
             continue
         try:

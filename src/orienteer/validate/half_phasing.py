@@ -70,7 +70,7 @@ def phase_half(
     if diameter_A and not settings.diameter_A:
         settings = settings.model_copy(update={"diameter_A": diameter_A})
     given = open_intensity(run.path, model)
-    folder = phased_folder(run, model)
+    folder = phased_folder(run.path, model)
     found = _kept(folder, given, settings, seed)
     if found is None:
         found = _phase(given, settings, seed, device)
@@ -78,9 +78,9 @@ def phase_half(
     return found
 
 
-def phased_folder(run: Run, model: int) -> Path:
-    """The folder of the density of a model, counted from 1."""
-    return run.path if model == 1 else run.path / f"phased_model_{model}"
+def phased_folder(run: Path, model: int) -> Path:
+    """The folder of the density of a model of a run, counted from 1."""
+    return run if model == 1 else run / f"phased_model_{model}"
 
 
 def _phase(given: Intensity, settings: PhaseSettings, seed: int, device: DeviceName) -> Phasing:
